@@ -1,0 +1,46 @@
+"""What a rule is given: a model alone, or a model beside its reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gguf_audit.arch import Architecture
+from gguf_audit.errors import Refused
+from gguf_audit.layout import CacheLayout
+from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+
+__all__ = ["Conversion", "Model", "Settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the user asked for, as far as rules may know it."""
+
+    #: Context lengths, in tokens, at which bytes are stated.
+    lengths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A GGUF model by itself."""
+
+    gguf: Gguf
+    fields: Fields
+    #: Absent where ``general.architecture`` is missing or names none that we know.
+    architecture: Architecture | Absent
+    #: What llama.cpp keeps for this file; ``Refused`` where it won't load it.
+    implied: CacheLayout | Refused | Absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """A GGUF model and the checkpoint it was made from."""
+
+    model: Model
+    checkpoint: Checkpoint
+    #: Metadata of a right conversion.
+    expected_fields: Fields | Absent
+    #: What llama.cpp keeps for a right conversion.
+    expected: CacheLayout | Absent
+    #: What the architecture itself needs.
+    ideal: CacheLayout | Absent

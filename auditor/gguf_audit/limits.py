@@ -1,0 +1,61 @@
+"""Every number that bounds what an untrusted input can make us do.
+
+Enforced in two places: ``formats`` (counts, lengths, depths) and ``sources``
+(what may be opened). A limit is our own, below what llama.cpp accepts; what
+exceeds one is *not audited*, never clean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LIMITS", "Limits"]
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Every number that bounds what an untrusted input can make us do."""
+
+    #: Real models have fewer than 100 keys; 5,000 has been seen in the wild.
+    metadata_keys: int = 65_536
+    #: A mixture of experts with unstacked experts has tens of thousands.
+    tensors: int = 1_000_000
+    #: The GGUF specification's own bound, in bytes.
+    key_bytes: int = 65_535
+    #: ``GGML_MAX_NAME`` less its terminating NUL (ggml/include/ggml.h).
+    tensor_name_bytes: int = 63
+    #: Longest string value that is read at all.
+    string_bytes: int = 64 * MIB
+    #: Fixed-size items are skipped with one multiplication, so this is generous.
+    array_items: int = 16_777_216
+    #: Strings are walked one by one; 262,144 tokens and 500,000 merges are real.
+    array_strings: int = 4_194_304
+    #: Arrays of arrays are legal in the specification; llama.cpp refuses them.
+    array_depth: int = 4
+    #: All metadata and tensor infos of one file together.
+    header_bytes: int = 256 * MIB
+    #: ``GGML_MAX_DIMS``.
+    dimensions: int = 4
+    alignment_bytes: int = MIB
+    shards: int = 10_000
+    #: ``config.json`` and its like; the longest published ones are under 100 KiB.
+    config_bytes: int = 16 * MIB
+    #: ``tokenizer.json``; 35 MiB is real.
+    tokenizer_bytes: int = 256 * MIB
+    json_depth: int = 64
+    json_integer_digits: int = 32
+    chat_template_bytes: int = MIB
+    #: safetensors' own ``MAX_HEADER_SIZE`` (safetensors/src/tensor.rs).
+    safetensors_header_bytes: int = 100_000_000
+    #: Layers of one model; the largest published one has 132.
+    blocks: int = 10_000
+    #: Characters of a string from a file that are shown in a message.
+    shown_characters: int = 200
+    #: Items of an array from a file that are shown in a report.
+    shown_items: int = 32
+
+
+LIMITS = Limits()

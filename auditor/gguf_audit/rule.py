@@ -1,0 +1,301 @@
+"""A rule, what it says, and what becomes of that in a report."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.subject import Origin
+from gguf_audit.where import Where
+
+__all__ = [
+    "Finding",
+    "Hit",
+    "Need",
+    "NoEvidence",
+    "OnConversion",
+    "OnModel",
+    "Outcome",
+    "Reconvert",
+    "RemoveKey",
+    "Repair",
+    "Replace",
+    "Rule",
+    "SetArray",
+    "SetChatTemplate",
+    "SetKey",
+    "SetPreTokenizer",
+    "SetSpecialId",
+    "Severity",
+    "Skip",
+    "SkipKind",
+]
+
+
+class Severity(enum.StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """3 for an error, 1 for an info."""
+        return {"error": 3, "warning": 2, "info": 1}[self.value]
+
+
+class Need(enum.StrEnum):
+    """Evidence beyond the file's own header that a rule can't do without."""
+
+    REFERENCE = "reference"
+    TOKENIZER = "tokenizer"
+    TEMPLATE = "template"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetKey:
+    """Give a scalar key this value."""
+
+    key: str
+    value: int | float | bool | str
+    #: The key is in the file with a value of the right type: it can be set in place.
+    present: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetArray:
+    """Give an array key these items."""
+
+    key: str
+    items: tuple[int | float | bool | str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveKey:
+    """Remove a key."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSpecialId:
+    """Set ``tokenizer.ggml.<name>_token_id``; ``name`` as gguf-py spells it."""
+
+    name: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPreTokenizer:
+    """Set ``tokenizer.ggml.pre``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetChatTemplate:
+    """Store the reference's chat template."""
+
+    template: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconvert:
+    """Only a new conversion helps."""
+
+    #: Why nothing cheaper does, or what to do before; "" where that is plain.
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """The bytes are gone: fetch or copy the file again."""
+
+
+Repair = (
+    SetKey
+    | SetArray
+    | RemoveKey
+    | SetSpecialId
+    | SetPreTokenizer
+    | SetChatTemplate
+    | Reconvert
+    | Replace
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """What a rule has to say about one cause."""
+
+    #: Expected, found, where: one sentence without a final full stop.
+    message: str
+    where: Where
+    expected: object = None
+    actual: object = None
+    origin: Origin | None = None
+    level: Severity
+    repair: Repair | None = None
+    #: What else is wrong because of this, one sentence each.
+    consequences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoEvidence:
+    """A rule could not look: what was missing."""
+
+    reason: str
+
+
+Outcome = Hit | NoEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class OnModel:
+    """A check of a GGUF model by itself."""
+
+    check: Callable[[Model, Settings], Iterator[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class OnConversion:
+    """A check of a GGUF model against its reference."""
+
+    check: Callable[[Conversion, Settings], Iterator[Outcome]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One thing that can be wrong, how bad it may be, and how it is looked for.
+
+    Its page is the docstring of its module: a summary line, then the sections
+    ``What it does``, ``Why it matters``, ``Fix`` and ``Authority``.
+    """
+
+    #: Family and number, never reused.
+    id: str
+    #: Kebab-case; the module has the same name with underscores.
+    name: str
+    levels: tuple[Severity, ...]
+    check: OnModel | OnConversion
+    needs: frozenset[Need] = frozenset()
+    #: Codes or families whose finding on the same key already tells this cause: the
+    #: engine then lists what this rule says under that finding's consequences.
+    defers_to: tuple[str, ...] = ()
+    #: Where the fact comes from: file and function of llama.cpp, class, specification.
+    authority: str
+
+
+SkipKind = Literal["not-applicable", "no-evidence", "limit", "crashed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """A rule that did not look, and why."""
+
+    rule: str
+    kind: SkipKind
+    reason: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the skip in the shape of the JSON report."""
+        return {"rule": self.rule, "kind": self.kind, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A hit with the identity and the severity that the engine gave it."""
+
+    rule: str
+    name: str
+    severity: Severity
+    message: str
+    where: Where
+    expected: object
+    actual: object
+    origin: Origin | None
+    consequences: tuple[str, ...]
+    repair: Repair | None
+    #: The exact command, "reconvert", or ``None`` where there is nothing to repair.
+    fix: str | None
+    authority: str
+    fingerprint: str = field(default="")
+
+    @property
+    def help(self) -> str:
+        """The command that prints the rule's page."""
+        return f"gguf-audit rules {self.rule}"
+
+
+def fingerprint(rule: str, where: Where) -> str:
+    """Return an identity that survives rewording: rule and place, never the message."""
+    place = "\0".join(
+        str(part) for part in (rule, where.key, where.tensor, where.layer, where.block)
+    )
+    return hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def repair_to_dict(repair: Repair) -> dict[str, object]:
+    """Return a repair in the shape of the JSON report."""
+    match repair:
+        case SetKey():
+            return {"kind": "set-key", "key": repair.key, "value": repair.value}
+        case SetArray():
+            return {"kind": "set-array", "key": repair.key, "items": list(repair.items)}
+        case RemoveKey():
+            return {"kind": "remove-key", "key": repair.key}
+        case SetSpecialId():
+            return {"kind": "set-special-id", "name": repair.name, "id": repair.id}
+        case SetPreTokenizer():
+            return {"kind": "set-pre-tokenizer", "name": repair.name}
+        case SetChatTemplate():
+            return {"kind": "set-chat-template"}
+        case Reconvert():
+            return {"kind": "reconvert", "hint": repair.hint}
+        case Replace():
+            return {"kind": "replace"}
+        case _:
+            assert_never(repair)
+
+
+def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
+    """Return the command that carries out a repair, or ``reconvert``.
+
+    ``gguf-set-metadata`` changes an existing scalar in place; ``gguf-new-metadata``
+    writes a new file and knows special ids, the pre-tokenizer, the template and
+    removal (gguf-py/gguf/scripts). It copies tensors by the type sizes it knows, so
+    a file with other types is not ``rewritable``.
+    """
+    source = shlex.quote(file)
+    target = shlex.quote(_repaired_name(file))
+    match repair:
+        case SetKey(present=True, value=int() | float() | bool()):
+            value = str(repair.value)
+            return f"gguf-set-metadata {source} {repair.key} {value}"
+        case RemoveKey() if rewritable:
+            return f"gguf-new-metadata --remove-metadata {repair.key} {source} {target}"
+        case SetSpecialId() if rewritable:
+            flag = f"--special-token-by-id {repair.name} {repair.id}"
+            return f"gguf-new-metadata {flag} {source} {target}"
+        case SetPreTokenizer() if rewritable:
+            flag = f"--pre-tokenizer {shlex.quote(repair.name)}"
+            return f"gguf-new-metadata {flag} {source} {target}"
+        case SetChatTemplate() if rewritable:
+            return f"gguf-new-metadata --chat-template-file chat_template.jinja {source} {target}"
+        case Replace():
+            return "fetch the file again"
+        case Reconvert() if repair.hint:
+            return f"reconvert ({repair.hint})"
+        case _:
+            return "reconvert"
+
+
+def _repaired_name(file: str) -> str:
+    stem = file.removesuffix(".gguf")
+    return f"{stem}-repaired.gguf"

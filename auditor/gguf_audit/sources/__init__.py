@@ -1,0 +1,47 @@
+"""Where bytes come from: files and folders today, the same two interfaces for the rest.
+
+``formats`` sees a ``ByteSource`` and a ``Tree`` and cannot tell a local file from
+memory or a range request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+__all__ = ["ByteSource", "Tree"]
+
+
+class ByteSource(Protocol):
+    """A run of bytes of known size that can be read anywhere."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, fixed when the source was opened."""
+        ...
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return exactly ``length`` bytes from ``start``; anything else is an AuditError."""
+        ...
+
+
+class Tree(Protocol):
+    """A folder of named sources: a checkpoint, or the shards of a set."""
+
+    @property
+    def identity(self) -> str:
+        """What to call it in a report: a path, or ``org/repo@commit``."""
+        ...
+
+    def names(self) -> Sequence[str]:
+        """Return the names in it, sorted, without those of sub-folders."""
+        ...
+
+    def open(self, name: str) -> ByteSource:
+        """Open one of them; SourceError where that fails."""
+        ...

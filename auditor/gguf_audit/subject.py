@@ -1,0 +1,384 @@
+"""What is audited, as values: a GGUF file or set, and the checkpoint it came from.
+
+Nothing here reads a file. ``formats`` makes these values; arrays and tokenizers are
+the two parts that stay on disk until somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from gguf_audit.errors import Refused
+from gguf_audit.where import Where
+
+__all__ = [
+    "Absent",
+    "Array",
+    "Checkpoint",
+    "Field",
+    "Fields",
+    "FileFacts",
+    "Gguf",
+    "Json",
+    "Origin",
+    "ReferenceOrigin",
+    "Scalar",
+    "StoredTensor",
+    "Tensor",
+    "TensorType",
+    "Tokenizer",
+    "Value",
+    "ValueType",
+]
+
+Scalar = int | float | bool | str
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+T = TypeVar("T")
+ReferenceOrigin = Literal["hub", "cache", "card", "folder", "gguf"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A part that isn't there, and why."""
+
+    reason: str
+
+
+class ValueType(enum.IntEnum):
+    """Type of a metadata value (``gguf_type`` in ggml/include/gguf.h)."""
+
+    UINT8 = 0
+    INT8 = 1
+    UINT16 = 2
+    INT16 = 3
+    UINT32 = 4
+    INT32 = 5
+    FLOAT32 = 6
+    BOOL = 7
+    STRING = 8
+    ARRAY = 9
+    UINT64 = 10
+    INT64 = 11
+    FLOAT64 = 12
+
+
+class Origin(enum.StrEnum):
+    """Where an effective value comes from."""
+
+    KEY = "key"
+    RUNTIME_DEFAULT = "runtime default"
+    SHAPE = "shape"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value(Generic[T]):
+    """An effective value and where it comes from."""
+
+    value: T
+    origin: Origin
+    #: Full metadata key that holds it, or would hold it.
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Array:
+    """A metadata array that stays on disk until its items are asked for."""
+
+    #: ``None`` where items are themselves arrays.
+    item_type: ValueType
+    count: int
+    #: First item's offset and the bytes of all items, lengths included.
+    offset: int
+    size_bytes: int
+    #: Reads and decodes every item. Strings that aren't UTF-8 keep their bytes as
+    #: lone surrogates (``surrogateescape``). Raises AuditError.
+    load: Callable[[], Sequence[Scalar]] = field(repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def items(self) -> Sequence[Scalar]:
+        """Return every item; the first call reads them."""
+        return self.load()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One metadata key of a file, or one that a converter would write."""
+
+    key: str
+    #: ``None`` where the value was derived and no file has typed it.
+    type: ValueType | None
+    value: Scalar | Array | tuple[Scalar, ...]
+    #: Byte offset of the key in its file.
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorType:
+    """A ggml tensor type: how many elements make a block of how many bytes."""
+
+    id: int
+    #: Name in ggml.h without ``GGML_TYPE_``; ``type 9999`` where nobody knows it.
+    name: str
+    #: ``None`` where the type is unknown and an extent can't be computed.
+    block_elements: int | None
+    block_bytes: int | None
+    #: Extra bytes in front of every row (some ik_llama.cpp types).
+    row_header_bytes: int = 0
+    #: Engine without which the tensor can't be read, where it isn't llama.cpp.
+    needs: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """One tensor info: name, shape, type and extent, never its values."""
+
+    name: str
+    #: ``ne`` of ggml: the first dimension is contiguous.
+    shape: tuple[int, ...]
+    type: TensorType
+    #: Offset of the info in its file, for messages.
+    info_offset: int
+    #: Offset of the data from the start of the file's data section.
+    offset: int
+    #: ``None`` where the type is unknown or the row isn't a whole number of blocks.
+    size_bytes: int | None
+    #: Index into ``Gguf.files``.
+    file: int = 0
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        product = 1
+        for dimension in self.shape:
+            product *= dimension
+        return product
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """One physical file: a whole model or one shard."""
+
+    name: str
+    size_bytes: int
+    #: Bytes up to the end of the last tensor info, padding not included.
+    header_bytes: int
+    #: sha256 of those bytes, in hex.
+    header_sha256: str
+    #: Where tensor data begins: ``header_bytes`` padded to ``alignment``.
+    data_offset: int
+    alignment: int
+    version: int
+    byte_order: Literal["little", "big"]
+    #: Every key and tensor info in file order, duplicates included.
+    fields: tuple[Field, ...]
+    tensors: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gguf:
+    """One model: a GGUF file, or a split set read as one."""
+
+    #: What the user named.
+    name: str
+    #: In shard order.
+    files: tuple[FileFacts, ...]
+    #: Key -> first occurrence, over all shards.
+    fields: Mapping[str, Field] = field(repr=False)
+    #: Name -> first occurrence, over all shards.
+    tensors: Mapping[str, Tensor] = field(repr=False)
+
+    @property
+    def architecture(self) -> str | None:
+        """``general.architecture``, or ``None`` where it is absent or no string."""
+        found = self.fields.get("general.architecture")
+        return found.value if found is not None and isinstance(found.value, str) else None
+
+    def string(self, key: str) -> str | None:
+        """Return a string value by its full key, ``None`` where there is none."""
+        found = self.fields.get(key)
+        return found.value if found is not None and isinstance(found.value, str) else None
+
+    def integer(self, key: str) -> int | None:
+        """Return an integer value by its full key, ``None`` where there is none."""
+        found = self.fields.get(key)
+        if found is None or isinstance(found.value, bool) or not isinstance(found.value, int):
+            return None
+        return found.value
+
+    def array(self, key: str) -> Array | None:
+        """Return an array by its full key, ``None`` where there is none."""
+        found = self.fields.get(key)
+        return found.value if found is not None and isinstance(found.value, Array) else None
+
+
+class Fields:
+    """Hyper-parameters of one architecture, read as llama.cpp reads them.
+
+    Keys are given without their architecture prefix and matched exactly. A getter
+    returns ``None`` for an absent key and raises ``Refused`` where llama.cpp would
+    refuse the value's type or an array's length (src/llama-model-loader.cpp,
+    ``get_key`` and ``get_key_or_arr``).
+    """
+
+    __slots__ = ("_fields", "architecture")
+
+    def __init__(self, architecture: str, fields: Mapping[str, Field]) -> None:
+        self.architecture = architecture
+        self._fields = fields
+
+    @classmethod
+    def of(cls, architecture: str, values: Mapping[str, Scalar | Sequence[Scalar]]) -> Fields:
+        """Make fields out of plain values by full key, as a converter writes them."""
+        fields = {
+            key: Field(
+                key=key,
+                type=None,
+                value=value if isinstance(value, Scalar) else tuple(value),
+            )
+            for key, value in values.items()
+        }
+        return cls(architecture, fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self._fields.values())
+
+    def __contains__(self, key: str) -> bool:
+        return self.key(key) in self._fields
+
+    def key(self, name: str) -> str:
+        """Return the full key of a name without its architecture prefix."""
+        return f"{self.architecture}.{name}"
+
+    def find(self, name: str) -> Field | None:
+        """Return the field of a name without its architecture prefix."""
+        return self._fields.get(self.key(name))
+
+    def integer(self, name: str) -> int | None:
+        """Return an unsigned 32-bit scalar."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if isinstance(found.value, bool) or not isinstance(found.value, int):
+            raise self._wrong_type(found, "u32")
+        if found.type not in (None, ValueType.UINT32):
+            raise self._wrong_type(found, "u32")
+        return found.value
+
+    def number(self, name: str) -> float | None:
+        """Return a 32-bit float scalar."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if isinstance(found.value, bool) or not isinstance(found.value, int | float):
+            raise self._wrong_type(found, "f32")
+        if found.type not in (None, ValueType.FLOAT32):
+            raise self._wrong_type(found, "f32")
+        return float(found.value)
+
+    def boolean(self, name: str) -> bool | None:
+        """Return a boolean scalar."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if not isinstance(found.value, bool):
+            raise self._wrong_type(found, "bool")
+        return found.value
+
+    def string(self, name: str) -> str | None:
+        """Return a string."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if not isinstance(found.value, str):
+            raise self._wrong_type(found, "str")
+        return found.value
+
+    def items(self, name: str) -> tuple[Scalar, ...] | None:
+        """Return an array's items, whatever their number; ``None`` for a scalar too."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if isinstance(found.value, Array):
+            return tuple(found.value.items())
+        return found.value if isinstance(found.value, tuple) else None
+
+    def per_block(self, name: str, blocks: int) -> tuple[int, ...] | None:
+        """Return one integer per block: a scalar for all, or an array of ``blocks``."""
+        found = self.find(name)
+        if found is None:
+            return None
+        if isinstance(found.value, Scalar):
+            scalar = self.integer(name)
+            assert scalar is not None
+            return (scalar,) * blocks
+        if len(found.value) != blocks:
+            raise Refused(
+                f"{found.key} has {len(found.value)} items, llama.cpp wants one per block, {blocks}",
+                where=Where(key=found.key, offset=found.offset),
+            )
+        items = self.items(name)
+        assert items is not None
+        if not all(isinstance(item, int) for item in items):
+            raise self._wrong_type(found, "array of integers")
+        return tuple(int(item) for item in items)
+
+    def _wrong_type(self, found: Field, wanted: str) -> Refused:
+        has = found.type.name.lower() if found.type is not None else type(found.value).__name__
+        return Refused(
+            f"{found.key} is {has}, llama.cpp wants {wanted}",
+            where=Where(key=found.key, offset=found.offset),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTensor:
+    """One tensor of a safetensors checkpoint: its dtype and its shape, outermost first."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokenizer:
+    """What a reference says of its tokenizer."""
+
+    #: ``bos``, ``eos``, ``unk``, ``sep``, ``pad``, ``cls``, ``mask`` -> id, as the
+    #: converter would write them. A name that is absent isn't written.
+    special_ids: Mapping[str, int]
+    #: Number of tokens with the added ones, padding rows not included.
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The reference: the Hugging Face checkpoint that a file was made from."""
+
+    #: Hub id, path or card id.
+    id: str
+    #: Commit, where one is known.
+    revision: str | None = None
+    origin: ReferenceOrigin
+    #: False for figures that are not a published config's own: they may warn, never err.
+    published: bool = True
+    #: What to tell the user about this reference, "" for nothing.
+    note: str = ""
+    #: ``config.json`` as published.
+    config: Mapping[str, Json] | Absent
+    generation_config: Mapping[str, Json] | Absent
+    tokenizer_config: Mapping[str, Json] | Absent
+    #: Name -> template, ``default`` first; empty where the checkpoint has none.
+    chat_templates: Mapping[str, str] | Absent
+    #: Name -> dtype and shape out of the safetensors headers.
+    tensors: Mapping[str, StoredTensor] | Absent
+    #: Reads the tokenizer when it is first asked for.
+    load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
+
+    @property
+    def tokenizer(self) -> Tokenizer | Absent:
+        """What the reference says of its tokenizer; the first call reads it."""
+        return self.load_tokenizer()
