@@ -78,7 +78,7 @@ class CatalogueError(AuditError):
     code = "catalogue"
 
 
-class Refused(AuditError):
+class Refused(AuditError):  # noqa: N818 - it is the runtime's verdict, not our error
     """The runtime itself won't run this model with these settings.
 
     ``kind`` is ``refused`` for a clean error of the runtime and ``aborts`` where

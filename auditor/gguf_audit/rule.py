@@ -275,9 +275,11 @@ def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
     source = shlex.quote(file)
     target = shlex.quote(_repaired_name(file))
     match repair:
-        case SetKey(present=True, value=int() | float() | bool()):
-            value = str(repair.value)
-            return f"gguf-set-metadata {source} {repair.key} {value}"
+        case SetKey(present=True) if isinstance(repair.value, int | float):
+            # bool is excluded below: the script reads any word, "False" too, as true.
+            if not isinstance(repair.value, bool):
+                return f"gguf-set-metadata {source} {repair.key} {repair.value}"
+            return "reconvert"
         case RemoveKey() if rewritable:
             return f"gguf-new-metadata --remove-metadata {repair.key} {source} {target}"
         case SetSpecialId() if rewritable:

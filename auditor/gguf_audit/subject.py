@@ -314,15 +314,13 @@ class Fields:
             return None
         if isinstance(found.value, Scalar):
             scalar = self.integer(name)
-            assert scalar is not None
-            return (scalar,) * blocks
+            return None if scalar is None else (scalar,) * blocks
         if len(found.value) != blocks:
             raise Refused(
                 f"{found.key} has {len(found.value)} items, llama.cpp wants one per block, {blocks}",
                 where=Where(key=found.key, offset=found.offset),
             )
-        items = self.items(name)
-        assert items is not None
+        items = self.items(name) or ()
         if not all(isinstance(item, int) for item in items):
             raise self._wrong_type(found, "array of integers")
         return tuple(int(item) for item in items)
