@@ -56,6 +56,9 @@ class Limits:
     shown_characters: int = 200
     #: Items of an array from a file that are shown in a report.
     shown_items: int = 32
+    #: Characters of one string in the JSON report: room for any message, not for a
+    #: megabyte of template.
+    report_characters: int = 4096
 
 
 LIMITS = Limits()

@@ -1,0 +1,384 @@
+"""What an audit says: one report, one part per subject, in the shape of its JSON."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from gguf_audit.errors import AuditError, UnknownArchitectureError
+from gguf_audit.layout import CacheLayout
+from gguf_audit.limits import LIMITS
+from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
+from gguf_audit.subject import Array, ReferenceOrigin
+from gguf_audit.where import Where
+
+__all__ = [
+    "BytesAt",
+    "CacheReport",
+    "FileSummary",
+    "Problem",
+    "ReferenceFacts",
+    "Report",
+    "Status",
+    "SubjectKind",
+    "SubjectReport",
+    "Summary",
+    "as_json",
+]
+
+SubjectKind = Literal["model", "vocabulary", "adapter", "mmproj", "imatrix", "set", "log", "other"]
+
+
+class Status(enum.StrEnum):
+    """What became of one subject."""
+
+    CLEAN = "clean"
+    FINDINGS = "findings"
+    #: Nothing found, but some rules could not look.
+    PARTIAL = "partial"
+    NOT_AUDITED = "not-audited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSummary:
+    """One physical file of a subject."""
+
+    name: str
+    size_bytes: int
+    header_sha256: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the file in the shape of the JSON report."""
+        return {
+            "name": self.name,
+            "size_bytes": self.size_bytes,
+            "header_sha256": self.header_sha256,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceFacts:
+    """Which reference a subject was held against."""
+
+    id: str
+    revision: str | None
+    origin: ReferenceOrigin
+    #: What the text report tells about it, "" for nothing. The JSON has it in the skips.
+    note: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the reference in the shape of the JSON report."""
+        return {"id": self.id, "revision": self.revision, "origin": self.origin}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why something that was asked for was not audited."""
+
+    #: ``AuditError.code``.
+    code: str
+    message: str
+    where: Where
+
+    @classmethod
+    def of(cls, error: AuditError) -> Problem:
+        """Take an exception's reason."""
+        return cls(code=error.code, message=error.message, where=error.where)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the reason in the shape of the JSON report."""
+        return {"code": self.code, "message": self.message, "where": self.where.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesAt:
+    """Bytes of cache at one context length: llama.cpp, one sequence, f16."""
+
+    tokens: int
+    implied: int
+    expected: int | None
+    ideal: int | None
+    #: Every layer keeps every token, its attention heads unpacked.
+    full_attention: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the row in the shape of the JSON report."""
+        return {
+            "tokens": self.tokens,
+            "implied": self.implied,
+            "expected": self.expected,
+            "ideal": self.ideal,
+            "full_attention": self.full_attention,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheReport:
+    """What the file makes llama.cpp keep, beside what it should."""
+
+    implied: CacheLayout
+    #: Layout of a right conversion.
+    expected: CacheLayout | None
+    #: What the architecture itself needs.
+    ideal: CacheLayout | None
+    bytes: tuple[BytesAt, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the layouts and their bytes in the shape of the JSON report."""
+        return {
+            "implied": self.implied.to_dict(),
+            "expected": None if self.expected is None else self.expected.to_dict(),
+            "ideal": None if self.ideal is None else self.ideal.to_dict(),
+            "bytes": [row.to_dict() for row in self.bytes],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectReport:
+    """What an audit says of one model: a file, or a split set read as one."""
+
+    target: str
+    kind: SubjectKind = "model"
+    files: tuple[FileSummary, ...] = ()
+    reference: ReferenceFacts | None = None
+    #: Why something that was asked for was not audited; rules may have run all the same.
+    errors: tuple[Problem, ...] = ()
+    architecture: str | None = None
+    #: ``None`` where llama.cpp's layout isn't known; then an error or a finding says why.
+    cache: CacheReport | None = None
+    findings: tuple[Finding, ...] = ()
+    skips: tuple[Skip, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """Findings first, then what kept us from looking, then clean."""
+        if self.findings:
+            return Status.FINDINGS
+        if self.errors:
+            return Status.NOT_AUDITED
+        if any(skip.kind != "not-applicable" for skip in self.skips):
+            return Status.PARTIAL
+        return Status.CLEAN
+
+    def incomplete(self, *, allow_unknown: bool = False) -> bool:
+        """Whether something that was asked for was not audited: exit code 3.
+
+        A rule that lacks evidence nobody promised is no such thing; a rule that
+        crashed or ran into a limit is. ``allow_unknown`` pardons an unknown
+        architecture and nothing else.
+        """
+        pardoned: AbstractSet[str] = (
+            {UnknownArchitectureError.code} if allow_unknown else frozenset[str]()
+        )
+        return any(error.code not in pardoned for error in self.errors) or any(
+            skip.kind in ("limit", "crashed") for skip in self.skips
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the subject in the shape of the JSON report."""
+        document = {
+            "target": self.target,
+            "kind": self.kind,
+            "files": [file.to_dict() for file in self.files],
+            "reference": None if self.reference is None else self.reference.to_dict(),
+            "status": self.status.value,
+            "errors": [error.to_dict() for error in self.errors],
+            "architecture": self.architecture,
+            "cache": None if self.cache is None else self.cache.to_dict(),
+            "findings": [_finding_to_dict(finding) for finding in self.findings],
+            "skips": [skip.to_dict() for skip in self.skips],
+        }
+        return cast("dict[str, object]", _without_surrogates(document))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How many of what, over all subjects."""
+
+    errors: int
+    warnings: int
+    infos: int
+    #: Subjects of which something that was asked for was not audited.
+    not_audited: int
+    #: Rules that could not look, counted once per subject.
+    skipped: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts in the shape of the JSON report."""
+        return {
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "infos": self.infos,
+            "not_audited": self.not_audited,
+            "skipped": self.skipped,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an audit says of everything it was asked to look at."""
+
+    #: Version of this tool.
+    version: str
+    #: Runtime -> the build or version whose behaviour is meant.
+    runtimes: Mapping[str, str]
+    subjects: tuple[SubjectReport, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of all subjects, in their order."""
+        return tuple(finding for subject in self.subjects for finding in subject.findings)
+
+    @property
+    def skips(self) -> tuple[Skip, ...]:
+        """Skips of all subjects, in their order."""
+        return tuple(skip for subject in self.subjects for skip in subject.skips)
+
+    @property
+    def summary(self) -> Summary:
+        """Count over all subjects."""
+        severities = [finding.severity for finding in self.findings]
+        return Summary(
+            errors=severities.count(Severity.ERROR),
+            warnings=severities.count(Severity.WARNING),
+            infos=severities.count(Severity.INFO),
+            not_audited=sum(subject.incomplete() for subject in self.subjects),
+            skipped=sum(skip.kind != "not-applicable" for skip in self.skips),
+        )
+
+    def exit_code(
+        self, fail_on: Severity | None = Severity.ERROR, *, allow_unknown: bool = False
+    ) -> int:
+        """Return 1 for a finding that fails, else 3 for a gap, else 0.
+
+        ``fail_on`` is the lowest severity that fails, ``None`` for never. An audit
+        of nothing at all is a gap.
+        """
+        if fail_on is not None and any(
+            finding.severity.rank >= fail_on.rank for finding in self.findings
+        ):
+            return 1
+        if not self.subjects:
+            return 3
+        gaps = (subject.incomplete(allow_unknown=allow_unknown) for subject in self.subjects)
+        return 3 if any(gaps) else 0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the whole JSON document."""
+        return {
+            "version": 1,
+            "tool": {"name": "gguf-audit", "version": self.version},
+            "runtimes": dict(self.runtimes),
+            "subjects": [subject.to_dict() for subject in self.subjects],
+            "summary": self.summary.to_dict(),
+        }
+
+
+def as_json(value: object) -> object:
+    """Return a value from a file as bounded JSON.
+
+    An array or object of more than ``LIMITS.shown_items`` becomes ``{"items": [...], "count": n}``,
+    a long string keeps its beginning, a float that JSON can't hold becomes a string
+    (``"NaN"``, ``"Infinity"``), and what is none of JSON's types becomes its ``str``.
+    """
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else _not_finite(value)
+        case str():
+            return _cut(value)
+        case bytes():
+            return _cut(value.hex())
+        case Mapping():
+            mapping = cast("Mapping[object, object]", value)
+            entries = {str(key): as_json(mapping[key]) for key in _first(mapping)}
+            if len(entries) == len(mapping):
+                return entries
+            return {"items": entries, "count": len(mapping)}
+        case Array():
+            return {"items": [], "count": value.count}
+        case list() | tuple() | range():
+            items = cast("tuple[object, ...]", value)
+            shown = [as_json(item) for item in _first(items)]
+            if len(items) == len(shown):
+                return shown
+            return {"items": shown, "count": len(items)}
+        case set() | frozenset():
+            members = cast("frozenset[object]", value)
+            return as_json(sorted(members, key=lambda member: (str(type(member)), str(member))))
+        case _:
+            return _cut(str(value))
+
+
+def _first(items: tuple[object, ...] | Mapping[object, object]) -> Iterator[object]:
+    for position, item in enumerate(items):
+        if position == LIMITS.shown_items:
+            return
+        yield item
+
+
+def _not_finite(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _cut(text: str) -> str:
+    limit = LIMITS.report_characters
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}... ({len(text) - limit} more characters)"
+
+
+def _finding_to_dict(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "message": _cut(finding.message),
+        "where": finding.where.to_dict(),
+        "key": finding.where.key,
+        "tensor": finding.where.tensor,
+        "layer": finding.where.layer,
+        "expected": as_json(finding.expected),
+        "actual": as_json(finding.actual),
+        "origin": None if finding.origin is None else finding.origin.value,
+        "consequences": [_cut(sentence) for sentence in finding.consequences],
+        "repair": None if finding.repair is None else as_json(repair_to_dict(finding.repair)),
+        "fix": finding.fix,
+        "authority": finding.authority,
+        "help": finding.help,
+        "fingerprint": finding.fingerprint,
+    }
+
+
+def _without_surrogates(value: object) -> object:
+    r"""Spell out what strict JSON parsers refuse: half of a surrogate pair.
+
+    Bytes that are no UTF-8 come as U+DC80..U+DCFF and turn back into ``\xNN``.
+    """
+    match value:
+        case str():
+            return value if value.isascii() else "".join(map(_spelled, value))
+        case dict():
+            mapping = cast("dict[str, object]", value)
+            return {
+                str(_without_surrogates(key)): _without_surrogates(item)
+                for key, item in mapping.items()
+            }
+        case list():
+            return [_without_surrogates(item) for item in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF else character
