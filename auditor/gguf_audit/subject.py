@@ -343,11 +343,18 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizer:
-    """What a reference says of its tokenizer."""
+    """What a reference says of its tokenizer, as far as that is certain."""
 
-    #: ``bos``, ``eos``, ``unk``, ``sep``, ``pad``, ``cls``, ``mask`` -> id, as the
-    #: converter would write them. A name that is absent isn't written.
+    #: ``bos``, ``eos``, ``unk``, ``sep``, ``pad``, ``cls``, ``mask``, ``eot``, ``eom``
+    #: -> id, exactly as the converter would write it.
     special_ids: Mapping[str, int]
+    #: Names for which the converter writes *some* id, those of ``special_ids``
+    #: included: ``config.json`` has an integer, but a tokenizer that isn't at hand
+    #: may have the last word on which.
+    written: frozenset[str] = frozenset()
+    #: Every name that the converter writes is in ``written``: another one in a file
+    #: didn't come from this reference.
+    complete: bool = True
     #: Number of tokens with the added ones, padding rows not included.
     size: int | None = None
 
@@ -371,12 +378,19 @@ class Checkpoint:
     tokenizer_config: Mapping[str, Json] | Absent
     #: Name -> template, ``default`` first; empty where the checkpoint has none.
     chat_templates: Mapping[str, str] | Absent
-    #: Name -> dtype and shape out of the safetensors headers.
-    tensors: Mapping[str, StoredTensor] | Absent
+    #: Reads the safetensors headers when they are first asked for.
+    load_tensors: Callable[[], Mapping[str, StoredTensor] | Absent] = field(
+        repr=False, compare=False
+    )
     #: Reads the tokenizer when it is first asked for.
     load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
 
     @property
+    def tensors(self) -> Mapping[str, StoredTensor] | Absent:
+        """Name -> dtype and shape; the first call reads the headers (AuditError)."""
+        return self.load_tensors()
+
+    @property
     def tokenizer(self) -> Tokenizer | Absent:
-        """What the reference says of its tokenizer; the first call reads it."""
+        """What the reference says of its tokenizer; the first call reads it (AuditError)."""
         return self.load_tokenizer()

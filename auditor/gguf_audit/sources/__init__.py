@@ -38,8 +38,13 @@ class Tree(Protocol):
         """What to call it in a report: a path, or ``org/repo@commit``."""
         ...
 
-    def names(self) -> Sequence[str]:
-        """Return the names in it, sorted, without those of sub-folders."""
+    def names(self, folder: str = "") -> Sequence[str]:
+        """Return the names of the files in it, sorted, without those of sub-folders.
+
+        ``folder`` names one of its sub-folders instead; the names returned then
+        begin with ``folder/`` as ``open`` wants them, and there are none where it
+        isn't there.
+        """
         ...
 
     def open(self, name: str) -> ByteSource:
