@@ -1,0 +1,1 @@
+"""Hyper-parameters against the reference."""

@@ -1,0 +1,1 @@
+"""Training context and RoPE."""
