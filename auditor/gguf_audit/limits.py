@@ -50,6 +50,10 @@ class Limits:
     chat_template_bytes: int = MIB
     #: safetensors' own ``MAX_HEADER_SIZE`` (safetensors/src/tensor.rs).
     safetensors_header_bytes: int = 100_000_000
+    #: PyTorch makes no tensor with more (aten/src/ATen/TensorIterator.cpp).
+    safetensors_dimensions: int = 64
+    #: ``model.safetensors.index.json``; 140,000 tensors make 14 MiB.
+    index_bytes: int = 64 * MIB
     #: Layers of one model; the largest published one has 132.
     blocks: int = 10_000
     #: Characters of a string from a file that are shown in a message.

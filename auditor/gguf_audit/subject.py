@@ -7,6 +7,7 @@ the two parts that stay on disk until somebody asks for them.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
@@ -87,7 +88,7 @@ class Value(Generic[T]):
 class Array:
     """A metadata array that stays on disk until its items are asked for."""
 
-    #: ``None`` where items are themselves arrays.
+    #: ``ARRAY`` where items are themselves arrays: legal, but llama.cpp refuses them.
     item_type: ValueType
     count: int
     #: First item's offset and the bytes of all items, lengths included.
@@ -348,12 +349,11 @@ class Tokenizer:
     #: ``bos``, ``eos``, ``unk``, ``sep``, ``pad``, ``cls``, ``mask``, ``eot``, ``eom``
     #: -> id, exactly as the converter would write it.
     special_ids: Mapping[str, int]
-    #: Names for which the converter writes *some* id, those of ``special_ids``
-    #: included: ``config.json`` has an integer, but a tokenizer that isn't at hand
-    #: may have the last word on which.
-    written: frozenset[str] = frozenset()
-    #: Every name that the converter writes is in ``written``: another one in a file
-    #: didn't come from this reference.
+    #: Names for which the converter writes an id as well, but which one isn't known:
+    #: ``config.json`` has an integer, and a tokenizer that isn't at hand may know better.
+    unsure_ids: frozenset[str] = frozenset()
+    #: The converter writes no others; False where a tokenizer that isn't at hand may
+    #: add some.
     complete: bool = True
     #: Number of tokens with the added ones, padding rows not included.
     size: int | None = None
@@ -386,6 +386,11 @@ class Checkpoint:
     load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
 
     @property
+    def non_finite(self) -> tuple[str, ...]:
+        """Places in the config that hold no finite number, ``time_step_limit[1]``."""
+        return () if isinstance(self.config, Absent) else tuple(_non_finite("", dict(self.config)))
+
+    @property
     def tensors(self) -> Mapping[str, StoredTensor] | Absent:
         """Name -> dtype and shape; the first call reads the headers (AuditError)."""
         return self.load_tensors()
@@ -394,3 +399,18 @@ class Checkpoint:
     def tokenizer(self) -> Tokenizer | Absent:
         """What the reference says of its tokenizer; the first call reads it (AuditError)."""
         return self.load_tokenizer()
+
+
+def _non_finite(place: str, value: Json) -> Iterator[str]:
+    # Recursion is bounded: whoever parsed the value bounded its depth.
+    match value:
+        case float() if not math.isfinite(value):
+            yield place
+        case dict():
+            for key, member in value.items():
+                yield from _non_finite(f"{place}.{key}" if place else key, member)
+        case list():
+            for index, item in enumerate(value):
+                yield from _non_finite(f"{place}[{index}]", item)
+        case _:
+            return

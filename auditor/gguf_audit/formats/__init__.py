@@ -1,0 +1,1 @@
+"""Bytes into subject values: one module per format."""

@@ -1,0 +1,177 @@
+"""A Hugging Face checkpoint as a reference: a folder, its config.json, or a card."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from gguf_audit.errors import ReferenceUnavailableError, UnsupportedError
+from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
+from gguf_audit.formats.card import find_card, is_card, list_cards, read_card
+from gguf_audit.formats.safetensors import read_tensors
+from gguf_audit.formats.tokenizer import from_config, read_tokenizer
+from gguf_audit.limits import LIMITS
+from gguf_audit.sources import ByteSource, Tree
+from gguf_audit.subject import Absent, Checkpoint, Json, ReferenceOrigin
+from gguf_audit.where import Where
+
+__all__ = ["open_checkpoint", "read_checkpoint"]
+
+_CONFIG = "config.json"
+_ADDITIONAL = "additional_chat_templates"
+_HUB_ID = re.compile(r"(?:hf://)?(?P<id>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:]+))?", re.ASCII)
+
+
+def open_checkpoint(path_or_id: str) -> Checkpoint:
+    """Open a reference: a folder, a ``config.json``, a reference card, or a card's id.
+
+    What exists as a path is taken as one. Raises ReferenceUnavailableError where
+    there is neither a path nor a built-in card, or a folder holds no checkpoint;
+    MalformedError and LimitError where its files can't be read.
+    """
+    # The file system is only needed here: what is in memory is read without it.
+    from gguf_audit.sources.local import FileSource, LocalTree
+
+    path = Path(path_or_id)
+    if path.is_dir():
+        return read_checkpoint(LocalTree(path), id=path_or_id)
+    if path.exists():
+        return _read_file(FileSource(path), id=path_or_id)
+    return _built_in(path_or_id)
+
+
+def read_checkpoint(
+    tree: Tree,
+    *,
+    id: str,  # noqa: A002 - what a Hub id is called everywhere
+    revision: str | None = None,
+    origin: ReferenceOrigin = "folder",
+) -> Checkpoint:
+    """Read a checkpoint folder; safetensors headers and tokenizer when asked for.
+
+    Raises ReferenceUnavailableError where there is no ``config.json``; MalformedError
+    and LimitError for files that aren't what their names say.
+    """
+    names = frozenset(tree.names())
+    if _CONFIG not in names:
+        hint = " (params.json alone is Mistral's own format)" if "params.json" in names else ""
+        raise ReferenceUnavailableError(
+            f"{tree.identity} has no config.json{hint}: a reference is a folder with a"
+            " checkpoint as on the Hub, its config.json, or a reference card",
+            where=Where(file=_CONFIG),
+        )
+    config = read_object(tree.open(_CONFIG), limit_bytes=LIMITS.config_bytes)
+    tokenizer_config = _optional(tree, names, "tokenizer_config.json")
+    return Checkpoint(
+        id=id,
+        revision=revision,
+        origin=origin,
+        config=config,
+        generation_config=_optional(tree, names, "generation_config.json"),
+        tokenizer_config=tokenizer_config,
+        chat_templates=_chat_templates(tree, names, tokenizer_config),
+        load_tensors=functools.cache(lambda: read_tensors(tree)),
+        load_tokenizer=functools.cache(
+            lambda: read_tokenizer(tree, config=config, tokenizer_config=tokenizer_config)
+        ),
+    )
+
+
+def _read_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa: A002
+    if source.size >= 4 and source.read(0, 4) == b"GGUF":
+        raise UnsupportedError(
+            f"{source.name} is a GGUF file, expected a checkpoint folder, a config.json"
+            " or a reference card",
+            where=Where(file=source.name),
+        )
+    data = read_bytes(source, limit_bytes=LIMITS.index_bytes)
+    document = parse_object(data, name=source.name)
+    if is_card(document):
+        return read_card(document, name=source.name)
+    unknown = Absent(f"only {source.name} was given, not its folder")
+    return Checkpoint(
+        id=id,
+        origin="folder",
+        config=document,
+        generation_config=unknown,
+        tokenizer_config=unknown,
+        chat_templates=unknown,
+        load_tensors=lambda: unknown,
+        load_tokenizer=lambda: from_config(document),
+    )
+
+
+def _built_in(path_or_id: str) -> Checkpoint:
+    match = _HUB_ID.fullmatch(path_or_id)
+    card = find_card(match["id"]) if match else None
+    if card is not None and match is not None:
+        if match["revision"] in (None, card.revision):
+            return card
+        raise ReferenceUnavailableError(
+            f"the built-in card of {card.id} doesn't know revision {match['revision']};"
+            " give a folder with that checkpoint"
+        )
+    known = {name.lower(): name for name in list_cards()}
+    close = difflib.get_close_matches(path_or_id.lower(), known, n=3, cutoff=0.7)
+    repo = path_or_id.lower().rpartition("/")[2]
+    close += [name for name in known if name.partition("/")[2] == repo and name not in close]
+    hint = f"; did you mean {', '.join(known[name] for name in close)}?" if close else ""
+    raise ReferenceUnavailableError(
+        f"{path_or_id}: no such file or folder, and no built-in card of that name;"
+        f" give a checkpoint folder, its config.json or a reference card{hint}"
+    )
+
+
+def _optional(tree: Tree, names: frozenset[str], name: str) -> dict[str, Json] | Absent:
+    if name not in names:
+        return Absent(f"no {name} in the folder")
+    return read_object(tree.open(name), limit_bytes=LIMITS.config_bytes)
+
+
+def _chat_templates(
+    tree: Tree, names: frozenset[str], tokenizer_config: Mapping[str, Json] | Absent
+) -> dict[str, str]:
+    """Return the templates that the converter writes, by name.
+
+    gguf-py/gguf/vocab.py, ``SpecialVocab._try_load_from_tokenizer_json``: none
+    without tokenizer.json or tokenizer_config.json; the latter's own key first, even
+    where it holds null, then the files beside it.
+    """
+    if isinstance(tokenizer_config, Absent):
+        return {}
+    if "chat_template" in tokenizer_config:
+        return _from_config(tokenizer_config["chat_template"])
+    if "chat_template.jinja" in names:
+        files = {"default": "chat_template.jinja"}
+        for name in tree.names(_ADDITIONAL):
+            if name.endswith(".jinja"):
+                files[name.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja")] = name
+        return {
+            name: read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
+            for name, file in files.items()
+        }
+    if "chat_template.json" in names:
+        source = tree.open("chat_template.json")
+        document = read_object(source, limit_bytes=LIMITS.config_bytes)
+        return _from_config(document.get("chat_template"))
+    return {}
+
+
+def _from_config(value: Json) -> dict[str, str]:
+    """Return the templates of a string or of a list of name and template.
+
+    What is neither is ignored, as the converter does (gguf-py/gguf/gguf_writer.py,
+    ``add_chat_template``). A list's ``default`` comes first.
+    """
+    if isinstance(value, str):
+        return {"default": value}
+    templates: dict[str, str] = {}
+    for entry in value if isinstance(value, list) else []:
+        name = entry.get("name", "") if isinstance(entry, dict) else ""
+        template = entry.get("template") if isinstance(entry, dict) else None
+        if isinstance(name, str) and isinstance(template, str):
+            templates[name] = template
+    return dict(sorted(templates.items(), key=lambda item: item[0] != "default"))

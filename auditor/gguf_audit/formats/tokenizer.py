@@ -1,0 +1,258 @@
+"""Which special tokens the official converter writes for a checkpoint.
+
+gguf-py/gguf/vocab.py, ``SpecialVocab`` (0.19, llama.cpp build 11434). The tokenizer's
+own files have the first word; ``config.json`` fills in what they leave open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from gguf_audit.errors import MalformedError
+from gguf_audit.formats._json import read_object
+from gguf_audit.limits import LIMITS
+from gguf_audit.sources import Tree
+from gguf_audit.subject import Absent, Json, Tokenizer
+from gguf_audit.where import Where
+
+__all__ = ["from_config", "read_tokenizer"]
+
+#: In the converter's order, without ``cls``, which it looks up but doesn't write.
+_NAMES = ("bos", "eos", "unk", "sep", "pad", "mask")
+_FILE = "tokenizer.json"
+#: Files that hold a whole vocabulary, so that a missing tokenizer.json isn't a gap.
+_VOCABULARIES = frozenset(
+    {
+        "merges.txt",
+        "rwkv_vocab_v20230424.txt",
+        "sentencepiece.bpe.model",
+        "spiece.model",
+        "tokenizer.model",
+        "vocab.json",
+        "vocab.txt",
+    }
+)
+
+
+def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
+    """Return what ``config.json`` alone tells: for which names an id is written.
+
+    Not which id: the tokenizer's own files would have the first word.
+    """
+    if isinstance(config, Absent):
+        return config
+    names = frozenset(name for name in _NAMES if _id_in(config, name) is not None)
+    return Tokenizer(special_ids={}, unsure_ids=names, complete=False)
+
+
+def read_tokenizer(
+    tree: Tree, *, config: Mapping[str, Json], tokenizer_config: Mapping[str, Json] | Absent
+) -> Tokenizer | Absent:
+    """Return the special ids that the converter writes for a checkpoint folder.
+
+    Raises MalformedError where ``tokenizer.json`` isn't what ``tokenizers`` would
+    load: no objects where it has them, ids that are none or stand twice.
+    """
+    names = frozenset(tree.names())
+    if _FILE not in names:
+        if names.isdisjoint(_VOCABULARIES):
+            return from_config(config)
+        return Tokenizer(special_ids=_special_ids(None, config, tokenizer_config), size=None)
+    document = read_object(tree.open(_FILE), limit_bytes=LIMITS.tokenizer_bytes)
+    vocabulary = _Vocabulary.of(document)
+    return Tokenizer(
+        special_ids=_special_ids(vocabulary, config, tokenizer_config), size=vocabulary.size
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Vocabulary:
+    """What ``tokenizer.json`` says, as far as special tokens go."""
+
+    #: Content -> id of the added tokens, the first of equal contents.
+    added: Mapping[str, int]
+    #: Highest id + 1.
+    size: int
+    #: Post-processors in order, those of a sequence one by one.
+    processors: tuple[Mapping[str, Json], ...]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Json]) -> _Vocabulary:
+        model = document.get("model")
+        if not isinstance(model, dict):
+            raise _wrong("model", "an object")
+        last = -1
+        for id_ in _ids(model.get("vocab")):
+            last = max(last, id_)
+        added: dict[str, int] = {}
+        entries = document.get("added_tokens") or []
+        if not isinstance(entries, list):
+            raise _wrong("added_tokens", "a list")
+        for entry in entries:
+            content = entry.get("content") if isinstance(entry, dict) else None
+            id_ = entry.get("id") if isinstance(entry, dict) else None
+            if not isinstance(content, str) or not _is_id(id_):
+                raise _wrong("added_tokens", "a list of contents with ids")
+            added.setdefault(content, id_)
+            last = max(last, id_)
+        return cls(added=added, size=last + 1, processors=tuple(_processors(document)))
+
+
+class _Names:
+    """Name -> the token that stands for it, while post-processors change that."""
+
+    def __init__(self, tokenizer_config: Mapping[str, Json]) -> None:
+        self.tokens = {
+            name: tokenizer_config.get(f"{name}_token") for name in (*_NAMES, "cls", "eot", "eom")
+        }
+        self._given = bool(tokenizer_config)
+        #: Names that are looked up: ``eot`` and ``eom`` when ``eos`` makes room for another.
+        self.wanted = list(_NAMES)
+        if self._given:
+            self.tokens["bos"] = self.tokens["bos"] or self.tokens["cls"]
+            self.tokens["eos"] = self.tokens["eos"] or self.tokens["sep"]
+
+    def apply(self, processor: Mapping[str, Json]) -> None:
+        """Let one post-processor of ``tokenizer.json`` change what the names stand for."""
+        match processor.get("type"):
+            case "RobertaProcessing" if self._given:
+                self.tokens["cls"] = self.tokens["cls"] or _first(
+                    processor, "cls", "bos", self.tokens
+                )
+                self.tokens["sep"] = self.tokens["sep"] or _first(
+                    processor, "sep", "eos", self.tokens
+                )
+            case "TemplateProcessing":
+                self._apply_template(_pieces(processor, "single"), _pieces(processor, "pair"))
+            case _:
+                return
+
+    def _apply_template(self, single: list[_Piece], pair: list[_Piece]) -> None:
+        first = single[0].special if len(single) > 1 else None
+        last = single[-1].special if len(single) > 1 else None
+        if last is not None and self._given and last != self.tokens["eos"]:
+            self._replace_eos(last)
+        if self._given and not self.tokens["sep"] and self._separates(pair, first, last):
+            self.tokens["sep"] = self.tokens["eos"]
+
+    def _replace_eos(self, last: str) -> None:
+        """Let what a template ends with be ``eos``, and keep the old one as ``eot``."""
+        spare = next((name for name in ("eot", "eom") if name not in self.wanted), None)
+        if spare is not None:
+            self.wanted.append(spare)
+            self.tokens[spare] = self.tokens["eos"]
+        self.tokens["eos"] = last
+
+    def _separates(self, pair: list[_Piece], first: str | None, last: str | None) -> bool:
+        """Tell whether a template for two texts puts ``eos`` between them: A eos B."""
+        if first is not None and pair and pair[0].special == first:
+            pair = pair[1:]
+        if last is not None and pair and pair[-1].special == last:
+            pair = pair[:-1]
+        if len(pair) < 3 or pair[0].sequence != "A" or pair[-1].sequence != "B":
+            return False
+        between = [piece.special for piece in pair[1:-1]]
+        separators = (self.tokens["sep"], self.tokens["eos"])
+        if between[0] is not None and between[0] in separators and last is None:
+            return True
+        return len(between) == 2 and between[1] is not None and between[1] in separators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """One piece of a template: a special token or a text."""
+
+    special: str | None
+    sequence: str | None
+
+
+def _special_ids(
+    vocabulary: _Vocabulary | None,
+    config: Mapping[str, Json],
+    tokenizer_config: Mapping[str, Json] | Absent,
+) -> dict[str, int]:
+    """Return name -> id; the first id found for a name stays."""
+    names = _Names({} if isinstance(tokenizer_config, Absent) else tokenizer_config)
+    ids: dict[str, int] = {}
+    if vocabulary is not None:
+        for processor in vocabulary.processors:
+            names.apply(processor)
+        for name in names.wanted:
+            content = _content(names.tokens[name])
+            if content is not None and content in vocabulary.added:
+                ids[name] = vocabulary.added[content]
+    for name in names.wanted:
+        id_ = _id_in(config, name)
+        if id_ is not None:
+            ids.setdefault(name, id_)
+    return ids
+
+
+def _id_in(config: Mapping[str, Json], name: str) -> int | None:
+    """Return ``<name>_token_id`` of a config; a list of ids is none to the converter."""
+    value = config.get(f"{name}_token_id")
+    text = config.get("text_config")
+    if value is None and isinstance(text, dict):
+        value = text.get(f"{name}_token_id")
+    return value if _is_id(value) else None
+
+
+def _content(token: Json) -> str | None:
+    """Return the text of a token, given as such or as an object with ``content``."""
+    content = token.get("content") if isinstance(token, dict) else token
+    return content if isinstance(content, str) else None
+
+
+def _is_id(value: Json) -> TypeGuard[int]:
+    return type(value) is int and value >= 0
+
+
+def _ids(vocabulary: Json) -> Iterable[int]:
+    """Return the ids of a vocabulary: text -> id, or Unigram's list of pieces."""
+    match vocabulary:
+        case dict():
+            ids = vocabulary.values()
+            if not all(_is_id(id_) for id_ in ids):
+                raise _wrong("model.vocab", "an object of ids")
+            return (id_ for id_ in ids if _is_id(id_))
+        case list():
+            return range(len(vocabulary))
+        case _:
+            raise _wrong("model.vocab", "an object or a list")
+
+
+def _processors(document: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    found = document.get("post_processor")
+    if not isinstance(found, dict):
+        return
+    parts = found.get("processors", [found])
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, dict):
+            yield part
+
+
+def _pieces(processor: Mapping[str, Json], key: str) -> list[_Piece]:
+    pieces = processor.get(key)
+    return [
+        _Piece(special=_piece_id(piece, "SpecialToken"), sequence=_piece_id(piece, "Sequence"))
+        for piece in (pieces if isinstance(pieces, list) else [])
+    ]
+
+
+def _piece_id(piece: Json, kind: str) -> str | None:
+    inner = piece.get(kind) if isinstance(piece, dict) else None
+    id_ = inner.get("id") if isinstance(inner, dict) else None
+    return id_ if isinstance(id_, str) else None
+
+
+def _first(
+    processor: Mapping[str, Json], key: str, otherwise: str, tokens: Mapping[str, Json]
+) -> Json:
+    pair = processor.get(key)
+    return pair[0] if isinstance(pair, list) and pair else tokens[otherwise]
+
+
+def _wrong(key: str, wanted: str) -> MalformedError:
+    return MalformedError(f"{_FILE}: {key} has to be {wanted}", where=Where(file=_FILE, key=key))
