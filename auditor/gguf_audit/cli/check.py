@@ -1,0 +1,243 @@
+"""``gguf-audit check``: audit files and say what is wrong with them."""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gguf_audit.cli.outcome import end, print_out, write_out
+
+if TYPE_CHECKING:
+    from gguf_audit.catalogue import Page
+    from gguf_audit.verdict import Report
+
+__all__ = ["HELP", "command"]
+
+HELP = """\
+Audit GGUF files, alone or against a reference.
+
+TARGET is a file, any shard of a split set, or a folder. REF is a checkpoint folder,
+a config.json, another GGUF, or a Hub id that has a built-in card.
+
+\b
+Examples:
+  gguf-audit check model.gguf
+  gguf-audit check model.gguf --against google/gemma-3-270m
+  gguf-audit check models/ --fail-on warning --format json -o report.json
+  gguf-audit check model.gguf --select KV,TOK --severity CTX=warning
+
+\b
+Exit codes:
+  0  audited, nothing at or above --fail-on
+  1  a finding at or above --fail-on
+  2  wrong usage
+  3  something that was asked for could not be audited
+"""
+
+#: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
+_LONGEST_CONTEXT = 2**32 - 1
+
+
+class FailOn(enum.StrEnum):
+    """The lowest severity that makes the exit code 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    NEVER = "never"
+
+
+class Format(enum.StrEnum):
+    """What a report is written as."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the command line asks for."""
+
+    targets: list[str]
+    against: str | None
+    select: list[str]
+    ignore: list[str]
+    severity: list[str]
+    fail_on: FailOn
+    require: list[str]
+    ctx: list[str]
+    format: Format
+    output: Path | None
+    allow_unknown: bool
+    quiet: bool
+    verbose: bool
+
+
+def command(
+    targets: Annotated[
+        list[str], typer.Argument(metavar="TARGET", help="Files or folders.", show_default=False)
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="REF", help="The checkpoint it was made from.", show_default=False),
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="C,..", help="Only these codes, families or names."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="C,..", help="Not these codes, families or names.")
+    ] = None,
+    severity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE=LEVEL", help="Another severity for a rule; repeatable."),
+    ] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="Lowest severity that fails.")] = FailOn.ERROR,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="E,..",
+            help="Evidence without which it isn't an audit: reference, tokenizer, template.",
+        ),
+    ] = None,
+    ctx: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N,..",
+            help="Context lengths of the cache table. Default: 4096, 32768, the training length.",
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        Format, typer.Option(help="What to write.")
+    ] = Format.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write there, not to stdout.", show_default=False
+        ),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Never ask the Hub; HF_HUB_OFFLINE=1 does the same.")
+    ] = False,
+    allow_unknown: Annotated[
+        bool, typer.Option("--allow-unknown", help="An unknown architecture is no failure.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the verdict.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Everything, skipped rules too.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
+    ] = False,
+) -> None:
+    """Audit, print the report, exit with its code."""
+    if offline:
+        # Read by whatever talks to the Hub, transformers included.
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    wanted = _Wanted(
+        targets=targets,
+        against=against,
+        select=_items(select),
+        ignore=_items(ignore),
+        severity=_items(severity),
+        fail_on=fail_on,
+        require=_items(require),
+        ctx=_items(ctx),
+        format=format,
+        output=output,
+        allow_unknown=allow_unknown,
+        quiet=quiet,
+        verbose=verbose,
+    )
+    end(lambda: _check(wanted), debug=debug)
+
+
+def _check(wanted: _Wanted) -> int:
+    from gguf_audit import catalogue, engine
+    from gguf_audit.rule import Severity
+
+    if wanted.quiet and wanted.verbose:
+        raise typer.BadParameter("choose one", param_hint="-q / -v")
+    lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
+    if wanted.output is not None:
+        _refuse_output(wanted.output, [*wanted.targets, wanted.against or ""])
+    installed = catalogue.load()
+    try:
+        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
+        severities = catalogue.levels(installed, wanted.severity)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not rules:
+        raise typer.BadParameter("no rule is left to run", param_hint="--select / --ignore")
+    report = engine.audit_targets(
+        wanted.targets,
+        against=wanted.against,
+        rules=rules,
+        severities=severities,
+        lengths=lengths,
+        require=require,
+    )
+    pages = {code: catalogue.page(rule) for code, rule in rules.items()}
+    text = _render(report, pages, wanted)
+    if wanted.output is None:
+        print_out(text)
+    else:
+        write_out(wanted.output, text)
+    fail_on = None if wanted.fail_on is FailOn.NEVER else Severity(wanted.fail_on)
+    return report.exit_code(fail_on, allow_unknown=wanted.allow_unknown)
+
+
+def _render(report: Report, pages: dict[str, Page], wanted: _Wanted) -> str:
+    if wanted.format is Format.JSON:
+        from gguf_audit.report import json
+
+        return json.render(report)
+    from gguf_audit.cli.terminal import style_of
+    from gguf_audit.report import text
+    from gguf_audit.report.style import Detail, Style
+
+    detail = Detail.NORMAL
+    if wanted.quiet or wanted.verbose:
+        detail = Detail.VERDICT if wanted.quiet else Detail.EVERYTHING
+    style = style_of(detail, sys.stdout) if wanted.output is None else Style(detail=detail)
+    return text.render(report, pages=pages, style=style)
+
+
+def _items(options: list[str] | None) -> list[str]:
+    """Split the commas of a repeatable option."""
+    return [item.strip() for option in options or [] for item in option.split(",") if item.strip()]
+
+
+def _lengths(items: list[str]) -> tuple[int, ...]:
+    if not all(item.isascii() and item.isdigit() and len(item) <= 10 for item in items):
+        raise typer.BadParameter("lengths are numbers of tokens", param_hint="--ctx")
+    lengths = tuple(int(item) for item in items)
+    if not all(0 < length <= _LONGEST_CONTEXT for length in lengths):
+        raise typer.BadParameter(f"lengths go from 1 to {_LONGEST_CONTEXT}", param_hint="--ctx")
+    return lengths
+
+
+def _evidence(items: list[str]) -> frozenset[str]:
+    from gguf_audit.rule import Need
+
+    known = [need.value for need in Need]
+    if unknown := [item for item in items if item not in known]:
+        what = f"{unknown[0]!r} is none of {', '.join(known)}"
+        raise typer.BadParameter(what, param_hint="--require")
+    return frozenset(items)
+
+
+def _refuse_output(output: Path, inputs: list[str]) -> None:
+    """Refuse a place that can't be written, or that holds what is to be audited."""
+    if not output.parent.is_dir() or output.is_dir():
+        raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint="-o")
+    if output.exists() and any(
+        Path(name).exists() and output.samefile(name) for name in inputs if name
+    ):
+        raise typer.BadParameter("the report would overwrite its subject", param_hint="-o")

@@ -1,0 +1,1 @@
+"""A report as somebody reads it: pure functions from ``Report`` to text."""
