@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-__all__ = ["ByteSource", "Tree"]
+from gguf_audit.sources._names import contained
+from gguf_audit.sources.local import FileSource, LocalTree
+from gguf_audit.sources.memory import MemorySource, MemoryTree
+
+__all__ = [
+    "ByteSource",
+    "FileSource",
+    "LocalTree",
+    "MemorySource",
+    "MemoryTree",
+    "Tree",
+    "contained",
+]
 
 
 class ByteSource(Protocol):

@@ -1,0 +1,346 @@
+"""The header of one GGUF file: counts, metadata, tensor infos.
+
+Layout of ``gguf_init_from_file_ptr`` (ggml/src/gguf.cpp) and docs/gguf.md of ggml.
+Version 2 and 3 have the same layout; version 3 only adds that a file may be
+big-endian. Version 1 had 32-bit counts and lengths and isn't read by llama.cpp any
+more either.
+
+    magic  u32 version  u64 tensors  u64 keys
+    keys    * (string key, u32 type, value)
+    tensors * (string name, u32 dimensions, u64 * dimensions, u32 type, u64 offset)
+    padding to general.alignment, then tensor data
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from gguf_audit.errors import AuditError, UnsupportedError
+from gguf_audit.extents import padded, tensor_bytes
+from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
+from gguf_audit.formats._cursor import ByteOrder, Cursor
+from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign
+from gguf_audit.formats.ggml_types import tensor_type
+from gguf_audit.limits import Limits
+from gguf_audit.sources import ByteSource
+from gguf_audit.subject import Array, Field, FileFacts, Scalar, Tensor, TensorType, ValueType
+
+__all__ = ["MAGIC", "read_header"]
+
+MAGIC: Final = b"GGUF"
+VERSIONS: Final = (2, 3)
+DEFAULT_ALIGNMENT: Final = 32
+ALIGNMENT_KEY: Final = "general.alignment"
+
+#: Smallest key: length, no name, type, one byte of value.
+KEY_BYTES = 8 + 4 + 1
+#: Smallest tensor info: length, no name, no dimensions, type, offset.
+INFO_BYTES = 8 + 4 + 4 + 8
+#: Item type and count in front of an array.
+ARRAY_HEADER_BYTES = 4 + 8
+#: gguf.cpp keeps dimensions and their product in signed 64-bit numbers.
+SIGNED_END = 1 << 63
+
+_CODES: Final = frozenset(int(type_) for type_ in ValueType)
+
+
+def read_header(source: ByteSource, *, limits: Limits) -> FileFacts:
+    """Read the header of one file; AuditError where that can't be done."""
+    return _Header(source, limits).read()
+
+
+class _Header:
+    """One walk over one header, with the budgets it has left."""
+
+    def __init__(self, source: ByteSource, limits: Limits) -> None:
+        self._source = source
+        self._limits = limits
+        self._cursor = Cursor(source, limit=limits.header_bytes)
+        self._string_bytes = limits.string_bytes
+        self._walked_items = limits.array_strings
+        self._types: dict[int, TensorType] = {}
+
+    def read(self) -> FileFacts:
+        cursor = self._cursor
+        version, order = self._version()
+        cursor.use(order)
+        # Both numbers are taken before either is judged: a swapped body shows in both.
+        at = cursor.position
+        tensor_count = cursor.u64("the number of tensors")
+        key_count = cursor.u64("the number of keys")
+        self._count(key_count, KEY_BYTES, self._limits.metadata_keys, "keys", at + 8)
+        self._count(tensor_count, INFO_BYTES, self._limits.tensors, "tensors", at)
+        fields = tuple([self._field(index, key_count) for index in range(key_count)])
+        cursor.key = None
+        # Keys took their share: the infos have to fit into what is left now.
+        self._count(tensor_count, INFO_BYTES, self._limits.tensors, "tensors", at)
+        alignment = self._alignment(fields)
+        tensors = tuple([self._tensor(index, tensor_count) for index in range(tensor_count)])
+        cursor.tensor = None
+        header_bytes = cursor.position
+        return FileFacts(
+            name=self._source.name,
+            size_bytes=self._source.size,
+            header_bytes=header_bytes,
+            header_sha256=cursor.sha256(),
+            data_offset=padded(header_bytes, alignment),
+            alignment=alignment,
+            version=version,
+            byte_order=order,
+            fields=fields,
+            tensors=tensors,
+        )
+
+    def _version(self) -> tuple[int, ByteOrder]:
+        """Take magic and version, and tell the byte order from the version."""
+        source, cursor = self._source, self._cursor
+        head = source.read(0, min(FOREIGN_BYTES, source.size))
+        if not head.startswith(MAGIC):
+            raise foreign(head, source.size, source.name)
+        cursor.skip(len(MAGIC), "the magic")
+        stored = cursor.take(4, "the version")
+        version = int.from_bytes(stored, "little")
+        swapped = int.from_bytes(stored, "big")
+        # As gguf.cpp does: a version is small, so a swapped one has its low half empty.
+        if version & 0xFFFF == 0 and swapped in VERSIONS:
+            return swapped, "big"
+        if version in VERSIONS:
+            return version, "little"
+        raise self._wrong_version(version, swapped)
+
+    def _wrong_version(self, version: int, swapped: int) -> AuditError:
+        where = self._cursor.where(offset=len(MAGIC))
+        if 1 in (version, swapped):
+            return UnsupportedError(
+                "this is GGUF version 1, with 32-bit lengths: llama.cpp reads it no more; convert again",
+                where=where,
+            )
+        if len(VERSIONS) + 1 < min(version, swapped) <= 0xFFFF:
+            return UnsupportedError(
+                f"GGUF version {min(version, swapped)} isn't known; versions 2 and 3 are",
+                where=where,
+            )
+        return self._cursor.malformed(
+            f"the version is {version}, expected 2 or 3", offset=len(MAGIC)
+        )
+
+    def _count(self, count: int, smallest: int, limit: int, what: str, offset: int) -> None:
+        """Refuse a count that can't be true before anybody loops over it."""
+        remaining = self._cursor.remaining
+        if count * smallest > remaining:
+            other: ByteOrder = "big" if self._cursor.order == "little" else "little"
+            swapped = int.from_bytes(count.to_bytes(8, "little"), "big")
+            hint = (
+                f"; read as {other}-endian it is {swapped}: the version is in another byte order"
+                if swapped * smallest <= remaining
+                else ""
+            )
+            raise self._cursor.malformed(
+                f"the header claims {count} {what}, which take at least {count * smallest} bytes, "
+                f"but {remaining} are left{hint}",
+                offset=offset,
+            )
+        if count > limit:
+            raise self._cursor.over_limit(
+                f"the header has {count} {what}, more than the {limit} that we read", offset=offset
+            )
+
+    def _field(self, index: int, count: int) -> Field:
+        cursor = self._cursor
+        offset = cursor.position
+        cursor.key = None
+        length = cursor.u64(f"the length of key {index + 1} of {count}")
+        cursor.key = key = self._name(length, self._limits.key_bytes, f"key {index + 1} of {count}")
+        at = cursor.position
+        code = cursor.u32("the type of the value")
+        if code not in _CODES:
+            raise cursor.malformed(f"the value has type {code}, expected one of 0 to 12", offset=at)
+        type_ = ValueType(code)
+        value = self._value(type_)
+        return Field(key=key, type=type_, value=value, offset=offset)
+
+    def _name(self, length: int, limit: int, what: str) -> str:
+        """Take the bytes of a key or a tensor name."""
+        cursor = self._cursor
+        if length > limit and length <= cursor.remaining:
+            raise cursor.over_limit(f"{what} is {length} bytes long, more than {limit}")
+        return cursor.take(length, what).decode("utf-8", "surrogateescape")
+
+    def _value(self, type_: ValueType) -> Scalar | Array:
+        cursor = self._cursor
+        if type_ is ValueType.STRING:
+            return self._string()
+        if type_ is ValueType.ARRAY:
+            return self._array()
+        number = cursor.number(STRUCTS[cursor.order][type_], "a value")
+        # llama.cpp takes any byte but 0 for true.
+        return number != 0 if type_ is ValueType.BOOL else number
+
+    def _string(self) -> str:
+        cursor = self._cursor
+        length = cursor.u64("the length of a string")
+        if length <= cursor.remaining:
+            if length > self._string_bytes:
+                raise cursor.over_limit(
+                    f"a string of {length} bytes, and string values together exceed "
+                    f"{self._limits.string_bytes} bytes"
+                )
+            self._string_bytes -= length
+        return cursor.take(length, "a string").decode("utf-8", "surrogateescape")
+
+    def _array(self) -> Array:
+        cursor = self._cursor
+        item_type, count = self._array_head()
+        offset = cursor.position
+        if item_type is ValueType.ARRAY:
+            self._skip_nested(count)
+        else:
+            self._skip_items(item_type, count)
+        return Array(
+            item_type=item_type,
+            count=count,
+            offset=offset,
+            size_bytes=cursor.position - offset,
+            load=Items(
+                self._source,
+                order=cursor.order,
+                offset=offset,
+                end=cursor.position,
+                item_type=item_type,
+                count=count,
+                most=self._limits.array_strings,
+            ),
+        )
+
+    def _array_head(self) -> tuple[ValueType, int]:
+        cursor = self._cursor
+        at = cursor.position
+        code = cursor.u32("the type of an array's items")
+        if code not in _CODES:
+            raise cursor.malformed(
+                f"the array's items have type {code}, expected one of 0 to 12", offset=at
+            )
+        return ValueType(code), cursor.u64("the number of an array's items")
+
+    def _skip_items(self, item_type: ValueType, count: int) -> None:
+        """Pass the items of an array whose items aren't arrays."""
+        cursor = self._cursor
+        size = 8 if item_type is ValueType.STRING else SIZES[item_type]
+        self._items_fit(item_type, count, size)
+        if item_type is ValueType.STRING:
+            self._spend(count)
+            cursor.skip_strings(count, "an array")
+            return
+        if count > self._limits.array_items:
+            raise cursor.over_limit(
+                f"the array has {count} items, more than the {self._limits.array_items} that we read"
+            )
+        cursor.skip(count * size, "an array")
+
+    def _skip_nested(self, count: int) -> None:
+        """Pass an array of arrays, without recursion: depth is the file's choice."""
+        cursor = self._cursor
+        self._items_fit(ValueType.ARRAY, count, ARRAY_HEADER_BYTES)
+        left = [count]
+        while left:
+            if not left[-1]:
+                left.pop()
+                continue
+            left[-1] -= 1
+            self._spend(1)
+            item_type, count = self._array_head()
+            if item_type is not ValueType.ARRAY:
+                self._skip_items(item_type, count)
+                continue
+            if len(left) + 1 >= self._limits.array_depth:
+                raise cursor.over_limit(
+                    f"arrays are nested deeper than the {self._limits.array_depth} levels that we read"
+                )
+            self._items_fit(item_type, count, ARRAY_HEADER_BYTES)
+            left.append(count)
+
+    def _items_fit(self, item_type: ValueType, count: int, smallest: int) -> None:
+        cursor = self._cursor
+        if count * smallest > cursor.remaining:
+            raise cursor.malformed(
+                f"the array claims {count} items of type {item_type.name.lower()}, which take at "
+                f"least {count * smallest} bytes, but {cursor.remaining} are left"
+            )
+
+    def _spend(self, items: int) -> None:
+        """Take from the budget of items that have to be walked one by one."""
+        if items > self._walked_items:
+            raise self._cursor.over_limit(
+                f"the arrays have more than the {self._limits.array_strings} strings that we read"
+            )
+        self._walked_items -= items
+
+    def _alignment(self, fields: tuple[Field, ...]) -> int:
+        """Return ``general.alignment``, wherever it stands; 32 without it."""
+        found = next((field for field in fields if field.key == ALIGNMENT_KEY), None)
+        if found is None:
+            return DEFAULT_ALIGNMENT
+        self._cursor.key = ALIGNMENT_KEY
+        value = found.value
+        if found.type is not ValueType.UINT32 or not isinstance(value, int):
+            has = "nothing" if found.type is None else found.type.name.lower()
+            raise self._cursor.malformed(
+                f"the alignment is of type {has}, expected uint32", offset=found.offset
+            )
+        if value == 0 or value & (value - 1):
+            raise self._cursor.malformed(
+                f"the alignment is {value}, expected a power of two", offset=found.offset
+            )
+        if value > self._limits.alignment_bytes:
+            raise self._cursor.over_limit(
+                f"the alignment is {value}, more than {self._limits.alignment_bytes}",
+                offset=found.offset,
+            )
+        self._cursor.key = None
+        return value
+
+    def _tensor(self, index: int, count: int) -> Tensor:
+        cursor = self._cursor
+        info_offset = cursor.position
+        cursor.tensor = None
+        what = f"the name of tensor {index + 1} of {count}"
+        length = cursor.u64(what)
+        cursor.tensor = name = self._name(length, self._limits.tensor_name_bytes, what)
+        at = cursor.position
+        dimensions = cursor.u32("the number of dimensions")
+        if dimensions > self._limits.dimensions:
+            raise cursor.malformed(
+                f"the tensor has {dimensions} dimensions, expected at most {self._limits.dimensions}",
+                offset=at,
+            )
+        shape = cursor.u64s(dimensions, "the dimensions")
+        self._representable(shape, at + 4)
+        type_ = self._type(cursor.u32("the tensor's type"))
+        return Tensor(
+            name=name,
+            shape=shape,
+            type=type_,
+            info_offset=info_offset,
+            offset=cursor.u64("the tensor's offset"),
+            size_bytes=tensor_bytes(shape, type_),
+        )
+
+    def _representable(self, shape: tuple[int, ...], offset: int) -> None:
+        """Refuse what ggml's signed 64-bit numbers can't hold, as gguf.cpp does."""
+        for dimension in shape:
+            if dimension >= SIGNED_END:
+                raise self._cursor.malformed(
+                    f"a dimension is {dimension} ({dimension - 2 * SIGNED_END} as the signed "
+                    "number that it is)",
+                    offset=offset,
+                )
+        if prod(shape) >= SIGNED_END:
+            raise self._cursor.malformed(
+                f"the shape {list(shape)} has {prod(shape)} elements, more than 2^63 - 1",
+                offset=offset,
+            )
+
+    def _type(self, code: int) -> TensorType:
+        # Kept per header: unknown types then are one value each, however many tensors.
+        return self._types.setdefault(code, tensor_type(code))

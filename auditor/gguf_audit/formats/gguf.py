@@ -1,0 +1,196 @@
+"""GGUF files and split sets, read as far as their headers go.
+
+No tensor data is read, and arrays stay on disk until their items are asked for.
+What is wrong with a model is left to rules: a reader that refuses one defect would
+hide the others. It refuses what it can't walk over.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from gguf_audit.errors import LimitError, MalformedError, SourceError
+from gguf_audit.formats._header import MAGIC, read_header
+from gguf_audit.limits import LIMITS, Limits
+from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
+from gguf_audit.subject import Field, FileFacts, Gguf, Tensor
+from gguf_audit.where import Where
+
+__all__ = ["MAGIC", "ShardName", "open_gguf", "read_gguf", "read_gguf_set", "shard_name"]
+
+#: Keys of a split set (``llama_split_path`` and src/llama-model-loader.cpp).
+SPLIT_COUNT = "split.count"
+SPLIT_NUMBER = "split.no"
+SPLIT_TENSORS = "split.tensors.count"
+
+_SHARD = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5,6})-of-(?P<count>[0-9]{5,6})\.gguf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardName:
+    """What the name of a shard says: ``model-00002-of-00003.gguf``."""
+
+    stem: str
+    #: From 1 on, as in the name; ``split.no`` counts from 0.
+    number: int
+    count: int
+
+    def sibling(self, number: int) -> str:
+        """Return the name of another shard of the same set."""
+        return f"{self.stem}-{number:05d}-of-{self.count:05d}.gguf"
+
+
+def shard_name(name: str) -> ShardName | None:
+    """Return what the name of a shard says, ``None`` where it isn't one's."""
+    found = _SHARD.fullmatch(name)
+    if found is None:
+        return None
+    return ShardName(stem=found["stem"], number=int(found["number"]), count=int(found["count"]))
+
+
+def open_gguf(path: str | os.PathLike[str], *, limits: Limits = LIMITS) -> Gguf:
+    """Read the model in a file, or in the set that a shard belongs to.
+
+    Raises SourceError where a file can't be had, MalformedError where it can't be
+    walked over, LimitError where that would cost too much and UnsupportedError for
+    files of other kinds: always an AuditError with its ``where``.
+    """
+    source = FileSource(path)
+    facts = read_header(source, limits=limits)
+    if _split_count(facts) < 2:
+        return _model(source.name, (facts,))
+    given = Path(path)
+    # The user named the file, and the names of its siblings follow from that one.
+    tree = LocalTree(given.parent, follow_links=True)
+    found = read_gguf_set(tree, given.name, limits=limits)
+    return replace(found, name=source.name)
+
+
+def read_gguf(source: ByteSource, *, limits: Limits = LIMITS) -> Gguf:
+    """Read one file, whether or not it is a shard; raises as ``open_gguf`` does."""
+    return _model(source.name, (read_header(source, limits=limits),))
+
+
+def read_gguf_set(tree: Tree, name: str, *, limits: Limits = LIMITS) -> Gguf:
+    """Read the model that a file belongs to, by the name of any of its shards.
+
+    A file that claims no siblings is a model of its own. Raises as ``open_gguf``
+    does, and names the shard that is missing or disagrees.
+    """
+    facts = read_header(tree.open(name), limits=limits)
+    count = _split_count(facts)
+    if count < 2:
+        return _model(name, (facts,))
+    said = _agreed_name(name, facts, count, limits)
+    names = [said.sibling(number) for number in range(1, count + 1)]
+    _all_there(tree, names, limits)
+    files: list[FileFacts] = []
+    for index, shard in enumerate(names):
+        read = facts if shard == name else read_header(tree.open(shard), limits=limits)
+        _check_shard(read, index, count)
+        files.append(_numbered(read, index))
+    _check_tensors(files)
+    return _model(name, files)
+
+
+def _model(name: str, files: Sequence[FileFacts]) -> Gguf:
+    fields: dict[str, Field] = {}
+    tensors: dict[str, Tensor] = {}
+    for file in files:
+        for field in file.fields:
+            fields.setdefault(field.key, field)
+        for tensor in file.tensors:
+            tensors.setdefault(tensor.name, tensor)
+    return Gguf(
+        name=name,
+        files=tuple(files),
+        fields=MappingProxyType(fields),
+        tensors=MappingProxyType(tensors),
+    )
+
+
+def _numbered(facts: FileFacts, index: int) -> FileFacts:
+    """Return the facts of a shard with its place in the set on every tensor."""
+    if not index:
+        return facts
+    tensors = tuple([replace(tensor, file=index) for tensor in facts.tensors])
+    return replace(facts, tensors=tensors)
+
+
+def _integer(facts: FileFacts, key: str) -> int | None:
+    found = next((field for field in facts.fields if field.key == key), None)
+    if found is None or isinstance(found.value, bool) or not isinstance(found.value, int):
+        return None
+    return found.value
+
+
+def _split_count(facts: FileFacts) -> int:
+    # llama.cpp goes by the key alone; without it a file stands for itself, whatever
+    # its name says (llama_model_loader, "n_split").
+    return _integer(facts, SPLIT_COUNT) or 0
+
+
+def _agreed_name(name: str, facts: FileFacts, count: int, limits: Limits) -> ShardName:
+    where = Where(file=name, key=SPLIT_COUNT)
+    if count > limits.shards:
+        raise LimitError(
+            f"the set has {count} shards, more than the {limits.shards} that we read", where=where
+        )
+    said = shard_name(name)
+    if said is None:
+        number = _integer(facts, SPLIT_NUMBER)
+        which = "one" if number is None else f"number {number + 1}"
+        raise MalformedError(
+            f"this is shard {which} of {count}, but its name doesn't end in -00001-of-{count:05d}.gguf "
+            "or the like: the other shards can't be found",
+            where=where,
+        )
+    if said.count != count:
+        raise MalformedError(
+            f"the shard's name says that there are {said.count} shards, split.count says {count}",
+            where=where,
+        )
+    if name != said.sibling(said.number) or not 1 <= said.number <= count:
+        raise MalformedError(f"there is no shard {said.number} of {count}", where=where)
+    return said
+
+
+def _all_there(tree: Tree, names: Sequence[str], limits: Limits) -> None:
+    present = frozenset(tree.names())
+    missing = [name for name in names if name not in present]
+    if not missing:
+        return
+    shown = ", ".join(missing[: limits.shown_items])
+    more = len(missing) - limits.shown_items
+    rest = f" and {more} more" if more > 0 else ""
+    raise SourceError(
+        f"of {len(names)} shards {len(missing)} missing: {shown}{rest}",
+        where=Where(file=missing[0]),
+    )
+
+
+def _check_shard(facts: FileFacts, index: int, count: int) -> None:
+    for key, wanted in ((SPLIT_COUNT, count), (SPLIT_NUMBER, index)):
+        found = _integer(facts, key)
+        if found != wanted:
+            has = "no such number" if found is None else str(found)
+            raise MalformedError(
+                f"shard {facts.name} has {has} in {key}, expected {wanted}",
+                where=Where(file=facts.name, key=key),
+            )
+
+
+def _check_tensors(files: Sequence[FileFacts]) -> None:
+    wanted = _integer(files[0], SPLIT_TENSORS)
+    found = sum(len(file.tensors) for file in files)
+    if wanted is not None and wanted != found:
+        raise MalformedError(
+            f"the {len(files)} shards hold {found} tensors, {SPLIT_TENSORS} of {files[0].name} "
+            f"says {wanted}",
+            where=Where(file=files[0].name, key=SPLIT_TENSORS),
+        )
