@@ -84,6 +84,8 @@ class Indexer:
     kv_heads: int
     key_length: int
     value_length: int = 0
+    #: More than 1 where it picks among compressed rows (DeepSeek-V4).
+    tokens_per_cell: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +179,7 @@ def store_to_dict(store: Store) -> dict[str, object]:
         case Latent():
             return _attention("latent", store, store.window_tokens, 1)
         case Indexer():
-            return _attention("indexer", store, None, 1)
+            return _attention("indexer", store, None, store.tokens_per_cell)
         case Compressed():
             return _attention("compressed", store, None, store.tokens_per_cell)
         case _:

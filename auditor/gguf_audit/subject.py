@@ -132,6 +132,8 @@ class TensorType:
     row_header_bytes: int = 0
     #: Engine without which the tensor can't be read, where it isn't llama.cpp.
     needs: str | None = None
+    #: ggml knew it once and reads it no longer.
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,11 +228,18 @@ class Fields:
     ``get_key`` and ``get_key_or_arr``).
     """
 
-    __slots__ = ("_fields", "architecture")
+    __slots__ = ("_alternatives", "_fields", "architecture")
 
-    def __init__(self, architecture: str, fields: Mapping[str, Field]) -> None:
+    def __init__(
+        self,
+        architecture: str,
+        fields: Mapping[str, Field],
+        *,
+        alternatives: Mapping[str, tuple[Scalar | tuple[Scalar, ...] | None, ...]] | None = None,
+    ) -> None:
         self.architecture = architecture
         self._fields = fields
+        self._alternatives = alternatives or {}
 
     @classmethod
     def of(cls, architecture: str, values: Mapping[str, Scalar | Sequence[Scalar]]) -> Fields:
@@ -258,6 +267,14 @@ class Fields:
     def find(self, name: str) -> Field | None:
         """Return the field of a name without its architecture prefix."""
         return self._fields.get(self.key(name))
+
+    def alternatives(self, name: str) -> tuple[Scalar | tuple[Scalar, ...] | None, ...]:
+        """Return other values that are as right, ``None`` among them for an absent key.
+
+        Only expected fields have any: what a converter writes may depend on the
+        release of the libraries it runs with.
+        """
+        return self._alternatives.get(self.key(name), ())
 
     def integer(self, name: str) -> int | None:
         """Return an unsigned 32-bit scalar."""

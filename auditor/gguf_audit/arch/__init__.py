@@ -1,18 +1,139 @@
 """What llama.cpp's architectures keep, and what the converter writes for them.
 
-One module per family; plain attention needs none of its own.
+One module per family, found by listing when the first architecture is looked up;
+modules with an underscore are what they share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import importlib
+import pkgutil
+from collections.abc import Mapping
 
-__all__ = ["Architecture"]
+from gguf_audit.arch import _config, _effective, _keys, _model
+from gguf_audit.arch._model import LlamaModel, Trait
+from gguf_audit.arch.architecture import Architecture, Converter, Saving
+from gguf_audit.errors import MalformedError, UnknownArchitectureError, UnsupportedError
+from gguf_audit.layout import CacheLayout
+from gguf_audit.limits import LIMITS
+from gguf_audit.subject import Fields, Json, Scalar, Value
+from gguf_audit.where import Where
+
+__all__ = [
+    "Architecture",
+    "Converter",
+    "LlamaModel",
+    "Saving",
+    "Trait",
+    "architectures",
+    "by_name",
+    "converter_of",
+    "effective",
+    "expected_fields",
+    "ideal_layout",
+    "implied_layout",
+    "llama_model",
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Architecture:
-    """One family of llama.cpp architectures."""
+@functools.cache
+def architectures() -> tuple[Architecture, ...]:
+    """Return every architecture that we know, by module."""
+    found: list[Architecture] = []
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        if module.name.startswith("_") or module.name == "architecture":
+            continue
+        family = importlib.import_module(f"{__name__}.{module.name}")
+        found.extend(family.ARCHITECTURES)
+    return tuple(found)
 
-    #: Names in ``general.architecture``.
-    names: tuple[str, ...]
+
+@functools.cache
+def _by_name() -> Mapping[str, Architecture]:
+    return {name: found for found in architectures() for name in found.names}
+
+
+@functools.cache
+def _by_class() -> Mapping[str, Converter]:
+    return {
+        name: converter
+        for found in architectures()
+        for converter in found.converters
+        for name in converter.takes
+    }
+
+
+def by_name(name: str) -> Architecture | None:
+    """Return the architecture of a ``general.architecture``, ``None`` for an unknown one."""
+    return _by_name().get(name)
+
+
+def llama_model(fields: Fields) -> LlamaModel:
+    """Return what llama.cpp (build 11434) makes of a file's metadata.
+
+    Raises Refused where it refuses the metadata or aborts on it, LimitError for more
+    blocks than we look at and UnknownArchitectureError for an architecture we don't know.
+    """
+    architecture = by_name(fields.architecture)
+    if architecture is None:
+        raise UnknownArchitectureError(
+            f"architecture {_shown(fields.architecture)} is none that we know",
+            where=Where(key="general.architecture"),
+        )
+    return architecture.implied(_model.read_hyper(fields))
+
+
+def implied_layout(fields: Fields) -> CacheLayout:
+    """Return what llama.cpp keeps for a file; raises as ``llama_model`` does."""
+    return llama_model(fields).layout
+
+
+def effective(fields: Fields, name: str) -> Value[Scalar | tuple[Scalar, ...]] | None:
+    """Return the value that llama.cpp uses for a key named without its prefix.
+
+    ``None`` where the key is absent and we know no default. Types aren't checked.
+    """
+    architecture = by_name(fields.architecture)
+    if architecture is None:
+        return _effective.effective(fields, name, defaults=_effective.NONE)
+    return _effective.effective(fields, name, defaults=architecture.defaults)
+
+
+def converter_of(config: Mapping[str, Json]) -> Converter:
+    """Return who converts a ``config.json``; UnsupportedError where nobody we know does."""
+    name = _config.class_of(config)
+    if name is None:
+        where = Where(file="config.json", key="architectures")
+        raise MalformedError("architectures in config.json names no class", where=where)
+    converter = _by_class().get(name)
+    if converter is None:
+        where = Where(file="config.json", key="architectures")
+        raise UnsupportedError(f"conversion of {_shown(name)} isn't covered", where=where)
+    return converter
+
+
+def expected_fields(config: Mapping[str, Json]) -> Fields:
+    """Return the metadata that the official converter writes for a ``config.json``.
+
+    All of it but ``general.*`` and ``tokenizer.*``; floats are what 32 bits hold.
+    Raises UnsupportedError for a class that isn't covered and MalformedError, naming
+    the key, for a value that can't be used.
+    """
+    converter = converter_of(config)
+    checked = _config.Config(config, defaults=converter.defaults)
+    writes = converter.writes if isinstance(converter.writes, str) else converter.writes(checked)
+    return _keys.to_fields(writes, converter.keys(checked))
+
+
+def ideal_layout(config: Mapping[str, Json]) -> CacheLayout:
+    """Return what the architecture of a ``config.json`` needs, whatever runs it.
+
+    Raises as ``expected_fields`` does.
+    """
+    converter = converter_of(config)
+    return converter.ideal(_config.Config(config, defaults=converter.defaults))
+
+
+def _shown(name: str) -> str:
+    return repr(name[: LIMITS.shown_characters])

@@ -1,0 +1,240 @@
+"""A Hugging Face ``config.json`` as the official converter sees it.
+
+``ModelBase.load_hparams`` and ``TextModel.__init__`` (conversion/base.py of llama.cpp
+build 11434): what the configuration class fills in counts as written, the language
+model's part is merged over the root, and the first alias that is present wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from gguf_audit.errors import MalformedError
+from gguf_audit.limits import LIMITS
+from gguf_audit.subject import Json
+from gguf_audit.where import Where
+
+__all__ = ["Config", "class_of"]
+
+#: Names under which checkpoints keep their language model's configuration, in the
+#: order in which the converter renames them to ``text_config``: the last one wins.
+TEXT_PARTS = ("llm_config", "lm_config", "thinker_config", "language_config", "lfm")
+
+#: Classes whose root class decides although ``text_config`` names one of its own
+#: (``get_model_architecture`` in conversion/base.py).
+ROOT_DECIDES = frozenset(
+    {
+        "StepVLForConditionalGeneration",
+        "Sarashina2VisionForCausalLM",
+        "Exaone4_5_ForConditionalGeneration",
+        "Step3p7ForConditionalGeneration",
+        "KimiK3ForConditionalGeneration",
+    }
+)
+
+
+class Config:
+    """A ``config.json`` whose values are checked when they are asked for.
+
+    Getters return ``None`` for an absent key and for null, and raise MalformedError,
+    naming the key, for a value of the wrong kind.
+    """
+
+    __slots__ = ("_values", "raw", "root")
+
+    def __init__(
+        self,
+        raw: Mapping[str, Json],
+        *,
+        defaults: Mapping[str, Mapping[str, Json]] | None = None,
+    ) -> None:
+        #: What was published, without merging and without defaults.
+        self.raw = raw
+        known = defaults or {}
+        root = dict(raw)
+        part = _text_part(root)
+        self.root: Mapping[str, Json] = {**known.get(_type(root, ""), {}), **root}
+        if part is None:
+            self._values: Mapping[str, Json] = self.root
+        else:
+            filled = {**known.get(_type(part, f"{_type(root, '')}_text"), {}), **part}
+            self._values = {**self.root, **filled}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def get(self, name: str) -> Json:
+        """Return a value as it is, ``None`` where it is absent."""
+        return self._values.get(name)
+
+    def first(self, *names: str) -> str | None:
+        """Return the first name that is present, even with null."""
+        return next((name for name in names if name in self._values), None)
+
+    def published(self, name: str) -> Json:
+        """Return what ``config.json`` itself says, text part first, without defaults."""
+        part = _text_part(dict(self.raw))
+        if part is not None and name in part:
+            return part[name]
+        return self.raw.get(name)
+
+    def with_values(self, **values: Json) -> Config:
+        """Return a copy in which some values are others."""
+        copy = Config({})
+        copy.raw, copy.root = self.raw, self.root
+        copy._values = {**self._values, **values}
+        return copy
+
+    def integer(self, *names: str) -> int | None:
+        """Return a count: a whole number from 0 up."""
+        name = self.first(*names)
+        value = None if name is None else self._values[name]
+        if name is None or value is None:
+            return None
+        return _count(name, value)
+
+    def need(self, *names: str) -> int:
+        """Return a count without which there is no conversion."""
+        value = self.integer(*names)
+        if value is None:
+            raise malformed(self.first(*names) or names[0], None, "a whole number")
+        return value
+
+    def number(self, *names: str) -> float | None:
+        """Return a finite number."""
+        name = self.first(*names)
+        value = None if name is None else self._values[name]
+        if name is None or value is None:
+            return None
+        return to_number(name, value)
+
+    def boolean(self, name: str) -> bool | None:
+        """Return true or false."""
+        value = self._values.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        raise malformed(name, value, "true or false")
+
+    def string(self, *names: str) -> str | None:
+        """Return a string."""
+        name = self.first(*names)
+        value = None if name is None else self._values[name]
+        if name is None or value is None:
+            return None
+        if not isinstance(value, str):
+            raise malformed(name, value, "a string")
+        return value
+
+    def mapping(self, name: str) -> Mapping[str, Json] | None:
+        """Return an object."""
+        value = self._values.get(name)
+        if value is None or isinstance(value, dict):
+            return value
+        raise malformed(name, value, "an object")
+
+    def items(self, name: str) -> list[Json] | None:
+        """Return an array."""
+        value = self._values.get(name)
+        if value is None or isinstance(value, list):
+            return value
+        raise malformed(name, value, "an array")
+
+    def strings(self, name: str) -> tuple[str, ...] | None:
+        """Return an array of strings."""
+        items = self.items(name)
+        if items is None:
+            return None
+        if not all(isinstance(item, str) for item in items):
+            raise malformed(name, items, "an array of strings")
+        return tuple(cast("list[str]", items))
+
+    def counts(self, name: str) -> tuple[int, ...] | None:
+        """Return an array of counts."""
+        items = self.items(name)
+        return None if items is None else tuple(_count(name, item) for item in items)
+
+    def blocks(self, *, drafts: int = 0) -> int:
+        """Return the number of blocks, ``drafts`` among them, that we'd loop over."""
+        name = self.first("n_layers", "num_hidden_layers", "n_layer", "num_layers")
+        blocks = self.need(name or "num_hidden_layers") + drafts
+        if not 0 < blocks <= LIMITS.blocks:
+            raise malformed(name or "num_hidden_layers", blocks, f"1 to {LIMITS.blocks}")
+        return blocks
+
+
+def class_of(raw: Mapping[str, Json]) -> str | None:
+    """Return the class by which the converter picks its own (``get_model_architecture``)."""
+    root = dict(raw)
+    part = _text_part(root)
+    found = _first_class(root)
+    if part is not None and found not in ROOT_DECIDES:
+        found = _first_class(part) or found
+    if found is None and "ssm_cfg" in root:
+        ssm = root["ssm_cfg"]
+        layer = ssm.get("layer") if isinstance(ssm, dict) else None
+        return f"{layer if isinstance(layer, str) else 'Mamba'}ForCausalLM"
+    return found
+
+
+def _first_class(values: Mapping[str, Json]) -> str | None:
+    classes = values.get("architectures")
+    if classes is None:
+        return None
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        raise malformed("architectures", classes, "an array of class names")
+    return cast("list[str]", classes)[0] if classes else None
+
+
+def _text_part(root: dict[str, Json]) -> Mapping[str, Json] | None:
+    part: Json = root.get("text_config")
+    name = "text_config"
+    for candidate in TEXT_PARTS:
+        if candidate in root:
+            name, part = candidate, root[candidate]
+            if candidate == "thinker_config":
+                if not isinstance(part, dict):
+                    raise malformed(name, part, "an object")
+                part = part.get("text_config")
+    if part is None:
+        return None
+    if not isinstance(part, dict):
+        raise malformed(name, part, "an object")
+    return part
+
+
+def _type(values: Mapping[str, Json], otherwise: str) -> str:
+    found = values.get("model_type")
+    return found if isinstance(found, str) else otherwise
+
+
+def _count(name: str, value: Json) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
+        raise malformed(name, value, "a whole number")
+    return value
+
+
+def to_number(name: str, value: Json) -> float:
+    """Return a finite number; MalformedError, naming the key, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise malformed(name, value, "a number")
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise malformed(name, "an integer of great length", "a number") from error
+    if not math.isfinite(number):
+        raise malformed(name, value, "a finite number")
+    return number
+
+
+def malformed(name: str, value: object, wanted: str) -> MalformedError:
+    """Make the error for a value of ``config.json`` that can't be used."""
+    shown = repr(value)
+    if len(shown) > LIMITS.shown_characters:
+        shown = shown[: LIMITS.shown_characters] + "..."
+    message = f"{name} in config.json is {shown}, not {wanted}"
+    return MalformedError(message, where=Where(file="config.json", key=name))
