@@ -18,6 +18,8 @@ class Settings:
 
     #: Context lengths, in tokens, at which bytes are stated.
     lengths: tuple[int, ...] = ()
+    #: A reference says what a right conversion keeps, so nobody needs to guess.
+    has_expected_layout: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,9 @@ class Conversion:
 
     model: Model
     checkpoint: Checkpoint
-    #: Metadata of a right conversion.
+    #: ``general.architecture`` of a right conversion.
+    expected_architecture: str | Absent
+    #: Metadata of a right conversion; absent too where the architectures differ.
     expected_fields: Fields | Absent
     #: What llama.cpp keeps for a right conversion.
     expected: CacheLayout | Absent

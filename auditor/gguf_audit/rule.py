@@ -54,8 +54,10 @@ class Need(enum.StrEnum):
     """Evidence beyond the file's own header that a rule can't do without."""
 
     REFERENCE = "reference"
-    TOKENIZER = "tokenizer"
-    TEMPLATE = "template"
+    #: What the converter writes for the reference's config.
+    HYPERPARAMETERS = "hyperparameters"
+    #: What llama.cpp keeps for the file and for a right conversion.
+    LAYOUT = "layout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +150,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
-    """A rule could not look: what was missing."""
+    """A rule could not look: what was missing.
+
+    ``limit`` says that the file goes beyond what we know or may spend, so that part of
+    it was not audited (exit 3); ``no-evidence`` that nobody gave us what to look at.
+    """
 
     reason: str
+    kind: Literal["no-evidence", "limit"] = "no-evidence"
 
 
 Outcome = Hit | NoEvidence

@@ -116,6 +116,8 @@ class Field:
     value: Scalar | Array | tuple[Scalar, ...]
     #: Byte offset of the key in its file.
     offset: int | None = None
+    #: The byte of a bool that is stored as neither 0 nor 1; llama.cpp takes it for true.
+    odd_bool: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

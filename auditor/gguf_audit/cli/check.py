@@ -224,9 +224,8 @@ def _lengths(items: list[str]) -> tuple[int, ...]:
 
 
 def _evidence(items: list[str]) -> frozenset[str]:
-    from gguf_audit.rule import Need
+    from gguf_audit.engine import REQUIRABLE as known
 
-    known = [need.value for need in Need]
     if unknown := [item for item in items if item not in known]:
         what = f"{unknown[0]!r} is none of {', '.join(known)}"
         raise typer.BadParameter(what, param_hint="--require")

@@ -164,4 +164,6 @@ def tensor_type(id_: int) -> TensorType:
     if known is not None:
         return known
     name = REMOVED.get(id_, f"type {id_}")
-    return TensorType(id=id_, name=name, block_elements=None, block_bytes=None)
+    return TensorType(
+        id=id_, name=name, block_elements=None, block_bytes=None, removed=id_ in REMOVED
+    )

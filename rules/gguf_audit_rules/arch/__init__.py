@@ -1,1 +1,1 @@
-"""Hyper-parameters against the reference."""
+"""Rules about hyper-parameters."""

@@ -1,1 +1,1 @@
-"""Training context and RoPE."""
+"""Rules about training context and RoPE."""

@@ -1,1 +1,1 @@
-"""File structure."""
+"""Rules about file structure."""

@@ -1,1 +1,1 @@
-"""Cache layout."""
+"""Rules about cache layout."""

@@ -1,1 +1,1 @@
-"""Tokenizer."""
+"""Rules about tokenizer."""

@@ -1,1 +1,1 @@
-"""Chat template."""
+"""Rules about chat template."""

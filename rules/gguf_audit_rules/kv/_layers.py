@@ -1,0 +1,123 @@
+"""How the layers of a file differ from those of a right conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gguf_audit.errors import AuditError
+from gguf_audit.evidence import Conversion, Model
+from gguf_audit.layout import (
+    AttentionStore,
+    CacheLayout,
+    Chunked,
+    Full,
+    Latent,
+    Layer,
+    Recurrent,
+    Sliding,
+)
+from gguf_audit.runtime import llama_cpp
+from gguf_audit.subject import Absent
+
+__all__ = [
+    "COMPARED_TOKENS",
+    "Pair",
+    "attention",
+    "cost",
+    "kept_bytes",
+    "mebibytes",
+    "named",
+    "pairs",
+    "state",
+    "windowed",
+]
+
+#: Context length at which messages state what a difference costs: long enough for a
+#: window to show, short enough that most models are trained for it.
+COMPARED_TOKENS = 32768
+
+Windowed = Sliding | Chunked
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One layer as the file implies it, and as a right conversion would."""
+
+    index: int
+    implied: Layer
+    expected: Layer
+
+
+def pairs(conversion: Conversion) -> Iterator[Pair]:
+    """Yield the layers that both sides have; nothing where a side isn't known.
+
+    A different number of layers is ARCH002's cause, not a difference of layers.
+    """
+    implied, expected = conversion.model.implied, conversion.expected
+    if isinstance(implied, CacheLayout) and isinstance(expected, CacheLayout):
+        for ours, theirs in zip(implied.layers, expected.layers, strict=False):
+            yield Pair(ours.index, ours, theirs)
+
+
+def attention(layer: Layer) -> AttentionStore | None:
+    """Return the layer's attention store, ``None`` where it has none of its own."""
+    for store in layer.stores:
+        if isinstance(store, Full | Sliding | Chunked | Latent):
+            return store
+    return None
+
+
+def state(layer: Layer) -> Recurrent | None:
+    """Return the layer's recurrent state, ``None`` where it has none."""
+    return next((store for store in layer.stores if isinstance(store, Recurrent)), None)
+
+
+def windowed(layer: Layer) -> Windowed | None:
+    """Return the layer's windowed store, ``None`` where it keeps every token or none."""
+    return next((store for store in layer.stores if isinstance(store, Sliding | Chunked)), None)
+
+
+def named(layers: Sequence[int], total: int) -> str:
+    """Say which layers: ``all 27 layers``, ``layer 5``, ``3 of 18 layers (5, 11, 17)``."""
+    if len(layers) == total:
+        return f"all {total} layers"
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    shown = ", ".join(str(index) for index in layers[:8])
+    more = ", ..." if len(layers) > 8 else ""
+    return f"{len(layers)} of {total} layers ({shown}{more})"
+
+
+def kept_bytes(model: Model, tokens: int = COMPARED_TOKENS) -> int | None:
+    """Bytes llama.cpp keeps for the file at ``tokens``, ``None`` where it refuses."""
+    try:
+        return llama_cpp.plan(model.fields, context=tokens).total_bytes
+    except AuditError:
+        return None
+
+
+def mebibytes(count: int) -> str:
+    """Return bytes as MiB: ``111 MiB``, ``50.25 MiB``, ``8,640 MiB``."""
+    whole, rest = divmod(count, 1 << 20)
+    if rest == 0:
+        return f"{whole:,} MiB"
+    return f"{count / (1 << 20):,.2f} MiB"
+
+
+def cost(conversion: Conversion) -> str:
+    """Say what the difference costs at ``COMPARED_TOKENS``, "" where it can't be said."""
+    expected_fields = conversion.expected_fields
+    implied = kept_bytes(conversion.model)
+    if implied is None or isinstance(expected_fields, Absent):
+        return ""
+    try:
+        right = llama_cpp.plan(expected_fields, context=COMPARED_TOKENS).total_bytes
+        full = llama_cpp.full_attention_bytes(conversion.model.fields, COMPARED_TOKENS)
+    except AuditError:
+        return ""
+    equal = ", equal to full attention" if implied == full and right < full else ""
+    return (
+        f"{mebibytes(implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
+        f"where a right conversion keeps {mebibytes(right)}"
+    )

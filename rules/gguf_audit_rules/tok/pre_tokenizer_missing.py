@@ -1,0 +1,57 @@
+"""A BPE vocabulary doesn't say how text is split before merging.
+
+## What it does
+Looks for `tokenizer.ggml.pre` where the tokenizer is byte-pair encoding (`gpt2`). Other
+kinds of tokenizer don't use the key and are never reported.
+
+## Why it matters
+llama.cpp falls back to its `default` splitter with a line in the log (`GENERATION QUALITY
+WILL BE DEGRADED`). Numbers, spaces and punctuation become other tokens than in training.
+
+## Fix
+`gguf-new-metadata --pre-tokenizer NAME` writes a copy with the right name, or reconvert.
+
+## Authority
+llama.cpp b11434, `src/llama-vocab.cpp: llama_vocab::impl::load`; pull request 6920.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Origin
+from gguf_audit.where import Where
+from gguf_audit_rules.tok._vocabulary import BPE, MODEL
+
+KEY = "tokenizer.ggml.pre"
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit if a BPE vocabulary has no pre-tokenizer."""
+    del settings
+    gguf = model.gguf
+    if gguf.string(MODEL) != BPE or KEY in gguf.fields:
+        return
+    # A vocabulary by itself generates nothing; it is only out of date.
+    level = Severity.ERROR if gguf.tensors else Severity.INFO
+    yield Hit(
+        message=f"needs a pre-tokenizer for its BPE vocabulary, {KEY} is absent: "
+        "llama.cpp splits text by 'default'",
+        where=Where(key=KEY),
+        expected="the name of the reference's splitter",
+        actual="default",
+        origin=Origin.RUNTIME_DEFAULT,
+        level=level,
+        repair=Reconvert(hint="or gguf-new-metadata --pre-tokenizer NAME, if you know the name"),
+    )
+
+
+RULE = Rule(
+    id="TOK001",
+    name="pre-tokenizer-missing",
+    levels=(Severity.ERROR, Severity.INFO),
+    check=OnModel(check),
+    authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load; pull request 6920",
+)

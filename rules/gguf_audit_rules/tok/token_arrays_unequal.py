@@ -1,0 +1,58 @@
+"""Tokens, scores and token types are lists of different lengths.
+
+## What it does
+Compares the lengths of `tokenizer.ggml.scores` and `tokenizer.ggml.token_type`, where they
+are present, with the number of tokens.
+
+## Why it matters
+Each token takes its score and type from the same place in the other lists. A short list is
+read past its end or ignored; every later token is then of the wrong kind.
+
+## Fix
+Reconvert.
+
+## Authority
+llama.cpp b11434, `src/llama-vocab.cpp: llama_vocab::impl::load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Origin
+from gguf_audit.where import Where
+from gguf_audit_rules.tok._vocabulary import tokens
+
+PARALLEL = ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each list that is longer or shorter than the tokens."""
+    del settings
+    listed = tokens(model.gguf)
+    if listed is None:
+        return
+    for key in PARALLEL:
+        parallel = model.gguf.array(key)
+        if parallel is None or parallel.count == listed.count:
+            continue
+        yield Hit(
+            message=f"needs one item for each of {listed.count} tokens, {key} has {parallel.count}",
+            where=Where(key=key, offset=parallel.offset),
+            expected=listed.count,
+            actual=parallel.count,
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+
+
+RULE = Rule(
+    id="TOK005",
+    name="token-arrays-unequal",
+    levels=(Severity.ERROR,),
+    check=OnModel(check),
+    authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
+)
