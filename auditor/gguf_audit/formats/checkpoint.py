@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gguf_audit.errors import ReferenceUnavailableError, UnsupportedError
+from gguf_audit.errors import ReferenceUnavailableError, SourceError, UnsupportedError
+from gguf_audit.formats._departures import architecture_of
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
 from gguf_audit.formats.card import find_card, is_card, list_cards, read_card
 from gguf_audit.formats.safetensors import read_tensors
-from gguf_audit.formats.tokenizer import from_config, read_tokenizer
+from gguf_audit.formats.tokenizer import from_config, has_vocabulary, read_tokenizer
 from gguf_audit.limits import LIMITS
-from gguf_audit.sources import ByteSource, Tree
+from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
 from gguf_audit.subject import Absent, Checkpoint, Json, ReferenceOrigin
 from gguf_audit.where import Where
 
@@ -32,13 +33,17 @@ def open_checkpoint(path_or_id: str) -> Checkpoint:
     there is neither a path nor a built-in card, or a folder holds no checkpoint;
     MalformedError and LimitError where its files can't be read.
     """
-    # The file system is only needed here: what is in memory is read without it.
-    from gguf_audit.sources.local import FileSource, LocalTree
-
     path = Path(path_or_id)
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+        is_there = path.exists()
+    except OSError as error:
+        raise SourceError(
+            f"can't read {path_or_id}: {error.strerror}", where=Where(file=path_or_id)
+        ) from error
+    if is_folder:
         return read_checkpoint(LocalTree(path), id=path_or_id)
-    if path.exists():
+    if is_there:
         return _read_file(FileSource(path), id=path_or_id)
     return _built_in(path_or_id)
 
@@ -72,7 +77,7 @@ def read_checkpoint(
         config=config,
         generation_config=_optional(tree, names, "generation_config.json"),
         tokenizer_config=tokenizer_config,
-        chat_templates=_chat_templates(tree, names, tokenizer_config),
+        chat_templates=_chat_templates(tree, names, config, tokenizer_config),
         load_tensors=functools.cache(lambda: read_tensors(tree)),
         load_tokenizer=functools.cache(
             lambda: read_tokenizer(tree, config=config, tokenizer_config=tokenizer_config)
@@ -132,23 +137,39 @@ def _optional(tree: Tree, names: frozenset[str], name: str) -> dict[str, Json] |
 
 
 def _chat_templates(
-    tree: Tree, names: frozenset[str], tokenizer_config: Mapping[str, Json] | Absent
-) -> dict[str, str]:
-    """Return the templates that the converter writes, by name.
+    tree: Tree,
+    names: frozenset[str],
+    config: Mapping[str, Json],
+    tokenizer_config: Mapping[str, Json] | Absent,
+) -> dict[str, str] | Absent:
+    """Return the templates that the converter writes, by the name it gives them.
 
     gguf-py/gguf/vocab.py, ``SpecialVocab._try_load_from_tokenizer_json``: none
-    without tokenizer.json or tokenizer_config.json; the latter's own key first, even
-    where it holds null, then the files beside it.
+    without ``tokenizer_config.json``; its own key first, even where that holds null,
+    then the files beside it.
     """
-    if isinstance(tokenizer_config, Absent):
-        return {}
+    if not has_vocabulary(names):
+        return Absent("no tokenizer in the folder")
+    found = {}
+    if not isinstance(tokenizer_config, Absent) and tokenizer_config:
+        found = _templates(tree, names, tokenizer_config)
+    if not found and "rwkv" in architecture_of(config).lower():
+        # conversion/base.py, _set_vocab_rwkv_world
+        return Absent("the converter has a template of its own for RWKV")
+    return found
+
+
+def _templates(
+    tree: Tree, names: frozenset[str], tokenizer_config: Mapping[str, Json]
+) -> dict[str, str]:
     if "chat_template" in tokenizer_config:
         return _from_config(tokenizer_config["chat_template"])
     if "chat_template.jinja" in names:
         files = {"default": "chat_template.jinja"}
         for name in tree.names(_ADDITIONAL):
-            if name.endswith(".jinja"):
-                files[name.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja")] = name
+            stem = name.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja")
+            if name.endswith(".jinja") and stem:
+                files[_key_of(stem)] = name
         return {
             name: read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
             for name, file in files.items()
@@ -163,8 +184,8 @@ def _chat_templates(
 def _from_config(value: Json) -> dict[str, str]:
     """Return the templates of a string or of a list of name and template.
 
-    What is neither is ignored, as the converter does (gguf-py/gguf/gguf_writer.py,
-    ``add_chat_template``). A list's ``default`` comes first.
+    What is neither is ignored, as is a template without a name. A list's ``default``
+    comes first.
     """
     if isinstance(value, str):
         return {"default": value}
@@ -172,6 +193,11 @@ def _from_config(value: Json) -> dict[str, str]:
     for entry in value if isinstance(value, list) else []:
         name = entry.get("name", "") if isinstance(entry, dict) else ""
         template = entry.get("template") if isinstance(entry, dict) else None
-        if isinstance(name, str) and isinstance(template, str):
-            templates[name] = template
+        if isinstance(name, str) and name and isinstance(template, str):
+            templates[_key_of(name)] = template
     return dict(sorted(templates.items(), key=lambda item: item[0] != "default"))
+
+
+def _key_of(name: str) -> str:
+    """Return a template's name as it stands in the key (gguf_writer.py, add_chat_template)."""
+    return re.sub(r"[^A-Za-z0-9]", "_", name)

@@ -6,21 +6,23 @@ own files have the first word; ``config.json`` fills in what they leave open.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gguf_audit.errors import MalformedError
+from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.formats._departures import Departure, departure_of
 from gguf_audit.formats._json import read_object
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import Tree
 from gguf_audit.subject import Absent, Json, Tokenizer
 from gguf_audit.where import Where
 
-__all__ = ["from_config", "read_tokenizer"]
+__all__ = ["from_config", "has_vocabulary", "read_tokenizer"]
 
 #: In the converter's order, without ``cls``, which it looks up but doesn't write.
-_NAMES = ("bos", "eos", "unk", "sep", "pad", "mask")
+_NAMES: tuple[str, ...] = ("bos", "eos", "unk", "sep", "pad", "mask")
 _FILE = "tokenizer.json"
 #: Files that hold a whole vocabulary, so that a missing tokenizer.json isn't a gap.
 _VOCABULARIES = frozenset(
@@ -47,24 +49,65 @@ def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
     return Tokenizer(special_ids={}, unsure_ids=names, complete=False)
 
 
+def has_vocabulary(names: frozenset[str]) -> bool:
+    """Tell whether a folder with these files has a tokenizer that the converter reads."""
+    return _FILE in names or not names.isdisjoint(_VOCABULARIES)
+
+
 def read_tokenizer(
     tree: Tree, *, config: Mapping[str, Json], tokenizer_config: Mapping[str, Json] | Absent
 ) -> Tokenizer | Absent:
     """Return the special ids that the converter writes for a checkpoint folder.
 
     Raises MalformedError where ``tokenizer.json`` isn't what ``tokenizers`` would
-    load: no objects where it has them, ids that are none or stand twice.
+    load, and LimitError for an id that no real vocabulary reaches.
     """
     names = frozenset(tree.names())
-    if _FILE not in names:
-        if names.isdisjoint(_VOCABULARIES):
-            return from_config(config)
-        return Tokenizer(special_ids=_special_ids(None, config, tokenizer_config), size=None)
-    document = read_object(tree.open(_FILE), limit_bytes=LIMITS.tokenizer_bytes)
-    vocabulary = _Vocabulary.of(document)
+    if not has_vocabulary(names):
+        return from_config(config)
+    vocabulary = None
+    if _FILE in names:
+        document = read_object(tree.open(_FILE), limit_bytes=LIMITS.tokenizer_bytes)
+        vocabulary = _Vocabulary.of(document)
+    size = None if vocabulary is None else vocabulary.size
+    found = _special_ids(vocabulary, config, tokenizer_config)
+    ids = {name: id_ for name, id_ in found.items() if id_ < _rows(config, size)}
+    departure = departure_of(config)
+    if departure.unknown:
+        return Tokenizer(special_ids={}, unsure_ids=frozenset(ids), complete=False, size=size)
+    _depart(ids, departure, vocabulary, names)
     return Tokenizer(
-        special_ids=_special_ids(vocabulary, config, tokenizer_config), size=vocabulary.size
+        special_ids={name: id_ for name, id_ in ids.items() if name not in departure.unsure},
+        unsure_ids=frozenset(departure.unsure & ids.keys()),
+        complete=not departure.unsure and found.keys() <= ids.keys(),
+        size=size,
     )
+
+
+def _depart(
+    ids: dict[str, int],
+    departure: Departure,
+    vocabulary: _Vocabulary | None,
+    files: frozenset[str],
+) -> None:
+    """Change what ``SpecialVocab`` found the way that a converter class does."""
+    if departure.file is not None and departure.file not in files:
+        return
+    added: Mapping[str, int] = vocabulary.added if vocabulary is not None else {}
+    for name, token in departure.tokens.items():
+        if token in added:
+            ids.setdefault(name, added[token])
+    ids.update(departure.ids)
+
+
+def _rows(config: Mapping[str, Json], size: int | None) -> float:
+    """Return how many tokens a file has, padding included; infinity where unknown."""
+    text = config.get("text_config")
+    declared = config.get("vocab_size")
+    if isinstance(text, dict):
+        declared = text.get("vocab_size", declared)
+    known = [count for count in (declared, size) if type(count) is int]
+    return max(known) if known else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +135,16 @@ class _Vocabulary:
             raise _wrong("added_tokens", "a list")
         for entry in entries:
             content = entry.get("content") if isinstance(entry, dict) else None
-            id_ = entry.get("id") if isinstance(entry, dict) else None
-            if not isinstance(content, str) or not _is_id(id_):
+            number = entry.get("id") if isinstance(entry, dict) else None
+            if not isinstance(content, str) or not _is_id(number):
                 raise _wrong("added_tokens", "a list of contents with ids")
-            added.setdefault(content, id_)
-            last = max(last, id_)
+            added.setdefault(content, number)
+            last = max(last, number)
+        if last >= LIMITS.array_strings:
+            raise LimitError(
+                f"{_FILE} has a token with id {last}, more than {LIMITS.array_strings} are not read",
+                where=Where(file=_FILE),
+            )
         return cls(added=added, size=last + 1, processors=tuple(_processors(document)))
 
 

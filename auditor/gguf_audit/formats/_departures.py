@@ -1,0 +1,145 @@
+"""How converter classes depart from what gguf-py makes of special tokens.
+
+``SpecialVocab`` (gguf-py/gguf/vocab.py) serves most of them; these set ids of their
+own on top (llama.cpp build 11434, ``conversion/``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gguf_audit.subject import Json
+
+__all__ = ["Departure", "architecture_of", "departure_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """How one converter class departs from ``SpecialVocab``."""
+
+    #: Name -> token looked up among the added ones where the name has no id yet.
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Name -> id that is written whatever the tokenizer says.
+    ids: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: File without which the above doesn't apply.
+    file: str | None = None
+    #: Names whose id depends on the version of transformers.
+    unsure: frozenset[str] = frozenset()
+    #: The class makes its own special ids, and we don't know how.
+    unknown: bool = False
+
+
+def departure_of(config: Mapping[str, Json]) -> Departure:
+    """Return how the converter class of a checkpoint departs, if it does."""
+    return _DEPARTURES.get(architecture_of(config), _NONE)
+
+
+def architecture_of(config: Mapping[str, Json]) -> str:
+    """Return the architecture that picks the converter class, "" for none.
+
+    The text model's own wins (conversion/__init__.py, ``get_model_architecture``).
+    """
+    for part in (config.get("text_config"), config):
+        names = part.get("architectures") if isinstance(part, Mapping) else None
+        if isinstance(names, list) and names and isinstance(names[0], str):
+            return names[0]
+    return ""
+
+
+# conversion/glm.py (build 11434), Glm4Model.set_vocab
+_GLM4 = Departure(
+    tokens={
+        "eos": "<|endoftext|>",
+        "eot": "<|user|>",
+        "unk": "<|endoftext|>",
+        "bos": "<|endoftext|>",
+    }
+)
+# conversion/base.py, _set_vocab_glm
+_GLM4_MOE = Departure(
+    tokens={
+        "bos": "[gMASK]",
+        "eot": "<|user|>",
+        "unk": "<|endoftext|>",
+        "eom": "<|observation|>",
+    }
+)
+# conversion/base.py, _set_vocab_rwkv_world
+_RWKV = Departure(ids={"bos": 0, "eos": 0, "eot": 261}, file="rwkv_vocab_v20230424.txt")
+_NONE = Departure()
+_UNKNOWN = Departure(unknown=True)
+
+#: HF architecture -> departure of its converter class.
+_DEPARTURES: Mapping[str, Departure] = {
+    "Glm4ForCausalLM": _GLM4,
+    "Glm4vForConditionalGeneration": _GLM4,
+    "GlmOcrForConditionalGeneration": _GLM4,
+    "Glm4MoeForCausalLM": _GLM4_MOE,
+    "Glm4MoeLiteForCausalLM": _GLM4_MOE,
+    "Glm4vMoeForConditionalGeneration": _GLM4_MOE,
+    "GlmMoeDsaForCausalLM": _GLM4_MOE,
+    "RWKV7ForCausalLM": _RWKV,
+    "Rwkv6ForCausalLM": _RWKV,
+    "Rwkv7ForCausalLM": _RWKV,
+    # conversion/gemma.py, GemmaModel.set_vocab
+    "GemmaForCausalLM": Departure(ids={"eot": 107}),
+    # conversion/nemotron.py, NemotronModel.set_vocab
+    "NemotronForCausalLM": Departure(ids={"pad": 0, "unk": 1}),
+    # conversion/llada.py, LLaDAMoEModel.set_gguf_parameters
+    "LLaDAMoEModel": Departure(ids={"mask": 156_895}),
+    "LLaDAMoEModelLM": Departure(ids={"mask": 156_895}),
+    # conversion/hunyuan.py, _fix_special_tokens: eod_token_id, which transformers 5
+    # fills in, and generation_config.json
+    "HunYuanDenseV1ForCausalLM": Departure(unsure=frozenset({"eos", "eot"})),
+    "HunYuanVLForConditionalGeneration": Departure(unsure=frozenset({"eos", "eot"})),
+    **dict.fromkeys(
+        (
+            "ChameleonForCausalLM",
+            "ChameleonForConditionalGeneration",
+            "ChatGLMForConditionalGeneration",
+            "ChatGLMModel",
+            "DFlash2DraftModel",
+            "DFlashDraftModel",
+            "Dots3NoteForCausalLM",
+            "Dots3NoteForConditionalGeneration",
+            "GPTRefactForCausalLM",
+            "Glm5NextForConditionalGeneration",
+            "GlmForCausalLM",
+            "Grok1ForCausalLM",
+            "GrokForCausalLM",
+            "HYV3ForCausalLM",
+            "HrmTextForCausalLM",
+            "HunYuanMoEV1ForCausalLM",
+            "InternLM2ForCausalLM",
+            "InternLM3ForCausalLM",
+            "JAISLMHeadModel",
+            "KimiK3ForConditionalGeneration",
+            "LagunaForCausalLM",
+            "Lfm25AudioTokenizer",
+            "MPTForCausalLM",
+            "MiniMaxM1ForCausalLM",
+            "MiniMaxText01ForCausalLM",
+            "MuseGlimmerAssistantModel",
+            "MuseGlimmerForConditionalGeneration",
+            "OpenELMForCausalLM",
+            "PLMForCausalLM",
+            "PLaMo2ForCausalLM",
+            "PLaMo3ForCausalLM",
+            "PanguEmbeddedForCausalLM",
+            "Plamo2ForCausalLM",
+            "Plamo3ForCausalLM",
+            "PlamoForCausalLM",
+            "PocketTTSModel",
+            "QWenLMHeadModel",
+            "Qwen3ASRForConditionalGeneration",
+            "Qwen3TTSForConditionalGeneration",
+            "RWKV6Qwen2ForCausalLM",
+            "RwkvHybridForCausalLM",
+            "SolarOpenForCausalLM",
+            "WavTokenizerDec",
+            "XverseForCausalLM",
+        ),
+        _UNKNOWN,
+    ),
+}
