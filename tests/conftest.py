@@ -1,0 +1,35 @@
+"""What tests share: the checkout as an installed distribution."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for ``sys.path`` that declares the rules as an installation does.
+
+    Tests run on the source roots, installed or not; entry points need a distribution.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    folder = tmp_path_factory.mktemp("installed")
+    information = folder / f"{project['name'].replace('-', '_')}-0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Name: {project['name']}\nVersion: 0\n", "utf-8")
+    lines: list[str] = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (information / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder
+
+
+@pytest.fixture
+def installed(metadata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the catalogue of this process find the rules of the checkout."""
+    monkeypatch.setattr(sys, "path", [str(metadata), *sys.path])

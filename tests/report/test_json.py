@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from gguf_audit import rule
+from gguf_audit.report.json import render, schema
+from report_examples import CONTEXT, LOST, UNREADABLE, report
+
+REPAIRS: list[rule.Repair] = [
+    rule.SetKey(key="k", value=1.5, present=True),
+    rule.SetArray(key="k", items=(1, 2)),
+    rule.SetArray(key="k", items=tuple(range(100))),
+    rule.RemoveKey(key="k"),
+    rule.SetSpecialId(name="eos", id=1),
+    rule.SetPreTokenizer(name="qwen2"),
+    rule.SetChatTemplate(template="{{ x }}"),
+    rule.Reconvert(hint="why"),
+    rule.Replace(),
+]
+
+
+def document() -> Any:
+    return json.loads(render(report(LOST, UNREADABLE)))
+
+
+VALIDATOR: Any = jsonschema.Draft202012Validator(schema())
+
+
+def test_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+def test_a_report_with_everything_fits_the_schema() -> None:
+    jsonschema.validate(document(), schema(), jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("repair", REPAIRS, ids=lambda repair: type(repair).__name__)
+def test_every_repair_fits_the_schema(repair: rule.Repair) -> None:
+    finding = dataclasses.replace(CONTEXT, repair=repair)
+    subject = dataclasses.replace(LOST, findings=(finding,))
+    jsonschema.validate(json.loads(render(report(subject))), schema())
+
+
+def test_the_document_whole() -> None:
+    found = document()
+    assert list(found) == ["version", "tool", "runtimes", "subjects", "summary"]
+    assert found["version"] == 1
+    assert found["tool"] == {"name": "gguf-audit", "version": "0.1.0"}
+    assert found["summary"] == {
+        "errors": 1,
+        "warnings": 1,
+        "infos": 0,
+        "not_audited": 1,
+        "skipped": 2,
+    }
+    assert found["subjects"][0]["findings"][1] == {
+        "rule": "KV103",
+        "name": "window-lost",
+        "severity": "error",
+        "message": "needs a 512-token window on 15 of 18 layers, the key is absent",
+        "where": {
+            "file": "lost.gguf",
+            "offset": None,
+            "key": "gemma3.attention.sliding_window",
+            "tensor": None,
+            "layer": None,
+            "block": None,
+        },
+        "key": "gemma3.attention.sliding_window",
+        "tensor": None,
+        "layer": None,
+        "expected": 512,
+        "actual": None,
+        "origin": "runtime default",
+        "consequences": ["the layers rotate with the global RoPE base"],
+        "repair": {"kind": "reconvert", "hint": "no metadata tool can add this key"},
+        "fix": "reconvert (no metadata tool can add this key)",
+        "authority": "llama.cpp b11434, src/models/gemma3.cpp",
+        "help": "gguf-audit rules KV103",
+        "fingerprint": "0123456789abcdef",
+    }
+    assert found["subjects"][0]["cache"]["bytes"][1] == {
+        "tokens": 32768,
+        "implied": 603979776,
+        "expected": 116392448,
+        "ideal": None,
+        "full_attention": 603979776,
+    }
+    assert found["subjects"][0]["cache"]["implied"]["layers"][1]["stores"] == [
+        {
+            "kind": "latent",
+            "kv_heads": 1,
+            "key_length": 576,
+            "value_length": 0,
+            "window_tokens": 128,
+            "tokens_per_cell": 1,
+        },
+        {
+            "kind": "indexer",
+            "kv_heads": 1,
+            "key_length": 128,
+            "value_length": 0,
+            "window_tokens": None,
+            "tokens_per_cell": 1,
+        },
+        {
+            "kind": "compressed",
+            "kv_heads": 1,
+            "key_length": 512,
+            "value_length": 0,
+            "window_tokens": None,
+            "tokens_per_cell": 4,
+        },
+        {"kind": "recurrent", "parts": [{"name": "conv", "elements": 24576, "type": "bf16"}]},
+    ]
+    assert found["subjects"][1] == {
+        "target": "cut.gguf",
+        "kind": "other",
+        "files": [],
+        "reference": None,
+        "status": "not-audited",
+        "errors": [
+            {
+                "code": "malformed",
+                "message": "the header ends in the middle of a key",
+                "where": {
+                    "file": "cut.gguf",
+                    "offset": 77,
+                    "key": None,
+                    "tensor": None,
+                    "layer": None,
+                    "block": None,
+                },
+            }
+        ],
+        "architecture": None,
+        "cache": None,
+        "findings": [],
+        "skips": [],
+    }
+
+
+def objects(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Return the paths of all objects whose fields are ours."""
+    entries = not isinstance(node, list)
+    here = [path] if entries and path != ("runtimes",) else []
+    steps: list[str | int] = list(node) if entries else list(range(len(node)))
+    inner = [step for step in steps if isinstance(node[step], dict | list)]
+    for step in inner:
+        if step not in ("expected", "actual", "items"):
+            here += objects(node[step], (*path, step))
+    return here
+
+
+def test_the_schema_knows_every_field_and_allows_no_other() -> None:
+    whole = document()
+    for path in objects(whole):
+        for field in [*_at(whole, path), None]:
+            changed = copy.deepcopy(whole)
+            if field is None:
+                _at(changed, path)["surplus"] = 1
+            else:
+                del _at(changed, path)[field]
+            assert not VALIDATOR.is_valid(changed), (path, field)
+
+
+def _at(node: Any, path: tuple[str | int, ...]) -> Any:
+    for step in path:
+        node = node[step]
+    return node
+
+
+def test_the_text_is_ascii() -> None:
+    odd = dataclasses.replace(LOST, target="日本語\udcff.gguf")
+    assert json.loads(render(report(odd)).encode("ascii"))["subjects"][0]["target"] == (
+        "日本語\\xff.gguf"
+    )

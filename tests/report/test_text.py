@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gguf_audit.catalogue import Page
+from gguf_audit.report.style import Detail, Style
+from gguf_audit.report.text import render
+from gguf_audit.rule import Skip
+from gguf_audit.subject import Origin
+from gguf_audit.verdict import SubjectReport
+from report_examples import CONTEXT, LOST, MIB, UNREADABLE, renamed, report
+
+PAGES = {
+    "KV103": Page(
+        summary="The window is lost.",
+        sections={"Why it matters": "llama.cpp allocates a full\ncache. It says nothing."},
+    )
+}
+
+WHOLE = """\
+ERROR  lost.gguf: 1 error, 1 warning, gemma3
+    against   google/gemma-3-270m (built-in card); no tensors, no tokenizer
+
+  error KV103 window-lost
+    what      needs a 512-token window on 15 of 18 layers, the key is absent
+    expected  512
+    found     absent (the runtime then takes its default)
+    where     gemma3.attention.sliding_window
+    why       llama.cpp allocates a full cache.
+    also      the layers rotate with the global RoPE base
+    fix       reconvert (no metadata tool can add this key)
+    help      gguf-audit rules KV103
+
+  warning CTX001 context-length-changed
+    what      131072 tokens, the reference was trained on 32768
+    expected  32768
+    found     131072
+    where     gemma3.context_length, offset 1,234
+    fix       gguf-set-metadata lost.gguf gemma3.context_length 32768
+    help      gguf-audit rules CTX001
+
+  KV cache in MiB: llama.cpp b11434, one sequence, f16
+    tokens   this file         right conversion   full attention
+     4,096          72                       27               72
+    32,768         576   111.00 (116,392,448 B)              576
+    5.2 times a right conversion at 32,768 tokens
+
+    skipped   TOK004: the card has no tokenizer
+    skipped   TPL001: the card has no template
+
+1 model: 1 error, 1 warning, 0 infos
+"""
+
+
+def test_one_subject_whole() -> None:
+    assert render(report(LOST), pages=PAGES) == WHOLE
+
+
+def test_only_the_verdict() -> None:
+    text = render(report(LOST), style=Style(detail=Detail.VERDICT))
+    assert text == "ERROR  lost.gguf: 1 error, 1 warning, gemma3\n"
+
+
+def test_everything_names_skips_files_and_identities() -> None:
+    text = render(report(LOST), style=Style(detail=Detail.EVERYTHING))
+    assert f"    file      lost.gguf: 4,096 bytes, header sha256 {'ab' * 32}\n" in text
+    assert "    no match  WT001: no tensor of this type\n" in text
+    assert "    identity  0123456789abcdef\n" in text
+    assert "    authority llama.cpp b11434, src/models/gemma3.cpp\n" in text
+
+
+def test_what_was_not_audited_says_why_first() -> None:
+    assert render(report(UNREADABLE)) == (
+        "NOT AUDITED  cut.gguf\n"
+        "    because   the header ends in the middle of a key (offset 77)\n"
+        "\n"
+        "1 model: 0 errors, 0 warnings, 0 infos, 1 not fully audited\n"
+    )
+
+
+def test_nothing_to_audit_is_not_clean() -> None:
+    assert render(report()) == "NOT AUDITED  there was nothing to audit\n"
+
+
+def test_clean_and_partial() -> None:
+    clean = SubjectReport(target="fine.gguf", architecture="llama")
+    partial = dataclasses.replace(clean, target="alone.gguf", skips=LOST.skips)
+    assert render(report(clean, partial)) == (
+        "CLEAN  fine.gguf: nothing found, llama\n"
+        "PARTIAL  alone.gguf: nothing found, 2 rules could not look, llama\n"
+        "\n"
+        "    skipped   TOK004: the card has no tokenizer\n"
+        "    skipped   TPL001: the card has no template\n"
+        "\n"
+        "2 models: 0 errors, 0 warnings, 0 infos\n"
+    )
+
+
+def test_the_same_finding_over_many_files_is_told_once() -> None:
+    many = [renamed(LOST, f"{number:02}.gguf") for number in range(20)]
+    text = render(report(*many))
+    assert text.count("KV103 window-lost") == 1
+    assert text.count("    files     20 of 20\n") == 2
+    assert text.count("KV cache in MiB") == 1
+
+
+def test_a_finding_that_some_files_have_names_them() -> None:
+    text = render(report(LOST, UNREADABLE, *(renamed(LOST, f"{n}.gguf") for n in range(6))))
+    wanted = "7 of 8: lost.gguf, 0.gguf, 1.gguf, 2.gguf, 3.gguf and 2 more"
+    assert f"    files     {wanted}\n" in text
+
+
+def test_files_that_differ_are_told_apart() -> None:
+    other = dataclasses.replace(
+        LOST, target="b.gguf", findings=(dataclasses.replace(CONTEXT, actual=1),)
+    )
+    assert render(report(LOST, other)).count("CTX001 context-length-changed") == 2
+
+
+def test_more_than_one_command_is_said() -> None:
+    fixes = [
+        dataclasses.replace(LOST, findings=(dataclasses.replace(CONTEXT, fix=f"fix {name}"),))
+        for name in "ab"
+    ]
+    assert (
+        "    fix       fix a\n              and likewise for 1 more (--format json)\n"
+    ) in render(report(*fixes))
+
+
+def test_rules_that_crashed_are_never_folded_away() -> None:
+    skips = tuple(
+        Skip(rule=f"KV{number}", kind="no-evidence", reason=f"reason {number}")
+        for number in range(100, 104)
+    )
+    crashed = Skip(rule="TOK001", kind="crashed", reason="ValueError: x")
+    subject = dataclasses.replace(LOST, findings=(), cache=None, skips=(*skips, crashed))
+    text = render(report(subject))
+    assert "    skipped   TOK001: crashed: ValueError: x\n    skipped   KV100: reason 100\n" in text
+    assert "    skipped   3 rules for other reasons (-v)\n" in text
+
+
+def test_many_rules_with_one_reason_are_counted() -> None:
+    reason = "no reference was given (--against REF)"
+    skips = tuple(Skip(rule=f"KV{n}", kind="no-evidence", reason=reason) for n in range(100, 114))
+    subject = dataclasses.replace(LOST, skips=skips)
+    assert f"    skipped   14 rules: {reason}\n" in render(report(subject))
+
+
+@pytest.mark.parametrize(
+    ("actual", "origin", "shown"),
+    [
+        (True, None, "true"),
+        (1.5, Origin.SHAPE, "1.5 (from a tensor's shape)"),
+        (8, Origin.RUNTIME_DEFAULT, "8 (runtime default)"),
+        ("a\x1b[31m\n", Origin.KEY, "a\\x1b[31m\\n"),
+        (tuple(range(14)), None, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (14 in all)"),
+        ("x" * 201, None, "x" * 200 + "... (1 more characters)"),
+        ({"a": [None]}, None, '{"a": [null]}'),
+    ],
+)
+def test_values(actual: object, origin: Origin | None, shown: str) -> None:
+    finding = dataclasses.replace(CONTEXT, actual=actual, origin=origin)
+    text = render(report(dataclasses.replace(LOST, findings=(finding,))))
+    assert f"    found     {shown}\n" in text
+
+
+def test_long_lines_hang_on_a_terminal_and_commands_stay_whole() -> None:
+    lines = render(report(LOST), style=Style(width=60)).splitlines()
+    position = lines.index("    what      needs a 512-token window on 15 of 18 layers,")
+    assert lines[position + 1] == "              the key is absent"
+    assert "    fix       gguf-set-metadata lost.gguf gemma3.context_length 32768" in lines
+
+
+def test_colours_are_the_only_difference() -> None:
+    coloured = render(report(LOST, UNREADABLE), style=Style(color=True))
+    plain = render(report(LOST, UNREADABLE))
+    assert coloured != plain
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
+
+
+def test_whole_mebibytes_carry_no_bytes() -> None:
+    assert LOST.cache is not None
+    rows = tuple(dataclasses.replace(row, expected=27 * MIB) for row in LOST.cache.bytes)
+    subject = dataclasses.replace(LOST, cache=dataclasses.replace(LOST.cache, bytes=rows))
+    assert " B)" not in render(report(subject))
+
+
+@given(st.text(), st.sampled_from([None, 40]), st.booleans())
+def test_no_text_from_a_file_reaches_the_terminal_raw(
+    text: str, width: int | None, unicode: bool
+) -> None:
+    finding = dataclasses.replace(
+        CONTEXT,
+        message=text,
+        expected=text,
+        actual={text: [text]},
+        fix=text,
+        where=dataclasses.replace(CONTEXT.where, key=text, tensor=text),
+        consequences=(text,),
+        authority=text,
+    )
+    subject = dataclasses.replace(
+        LOST,
+        target=text,
+        architecture=text,
+        findings=(finding,),
+        errors=tuple(dataclasses.replace(e, message=text) for e in UNREADABLE.errors),
+        skips=(Skip(rule="KV101", kind="crashed", reason=text),),
+    )
+    style = Style(detail=Detail.EVERYTHING, width=width, unicode=unicode)
+    shown = render(report(subject, LOST), style=style)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    shown.encode("utf-8" if unicode else "ascii")
