@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import TypeGuard
 
 from gguf_audit.errors import MalformedError, UnsupportedError
 from gguf_audit.formats._json import parse_object
@@ -130,6 +131,9 @@ class _Reader:
             where=Where(file=self._name, key=key),
         )
 
+    def value(self, key: str) -> Json:
+        return self._document.get(key)
+
     def string(self, key: str) -> str:
         value = self._document.get(key)
         if value is not None and not isinstance(value, str):
@@ -158,35 +162,32 @@ class _Reader:
     def tokenizer(self) -> Tokenizer:
         within = _Reader(self.members("tokenizer"), self._name)
         members = within.members("special_ids")
-        ids = {name: value for name, value in members.items() if _is_count(value)}
+        ids = {name: id_ for name, id_ in members.items() if _is_count(id_)}
         if len(ids) < len(members):
             raise self.wrong("tokenizer.special_ids", "an object of token ids")
-        size = within._document.get("size")
+        size = within.value("size")
         if size is not None and not _is_count(size):
             raise self.wrong("tokenizer.size", "a number of tokens")
-        unsure = within._document.get("unsure_ids", [])
-        if not isinstance(unsure, list) or not all(isinstance(name, str) for name in unsure):
+        unsure = within.value("unsure_ids")
+        if unsure is not None and not isinstance(unsure, list):
             raise self.wrong("tokenizer.unsure_ids", "a list of names")
+        names = frozenset(name for name in unsure or () if isinstance(name, str))
         return Tokenizer(
-            special_ids={name: int(str(value)) for name, value in ids.items()},
-            unsure_ids=frozenset(str(name) for name in unsure),
-            complete=within.boolean("complete"),
-            size=None if size is None else int(str(size)),
+            special_ids=ids, unsure_ids=names, complete=within.boolean("complete"), size=size
         )
 
     def tensors(self) -> dict[str, StoredTensor]:
         found: dict[str, StoredTensor] = {}
         for name, entry in self.members("tensors").items():
-            if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
+            dtype, *dimensions = entry if isinstance(entry, list) and entry else [None]
+            shape = tuple(dimension for dimension in dimensions if _is_count(dimension))
+            if not isinstance(dtype, str) or len(shape) < len(dimensions):
                 raise self.wrong("tensors", "an object of [dtype, dimensions...]")
-            if not all(_is_count(dimension) for dimension in entry[1:]):
-                raise self.wrong("tensors", "an object of [dtype, dimensions...]")
-            shape = tuple(int(str(dimension)) for dimension in entry[1:])
-            found[name] = StoredTensor(dtype=entry[0], shape=shape)
+            found[name] = StoredTensor(dtype=dtype, shape=shape)
         return found
 
 
-def _is_count(value: Json) -> bool:
+def _is_count(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 

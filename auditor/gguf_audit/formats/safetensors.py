@@ -136,9 +136,10 @@ def _tensor(source: ByteSource, name: str, entry: Json) -> tuple[StoredTensor, i
     bits = _BITS[dtype] * math.prod(dimensions)
     begin, end = extent
     if bits != 8 * (end - begin):
+        needed = str(-(-bits // 8)) if bits >> 64 == 0 else "more than any file's"
         _malformed(
             source,
-            f"{dtype} and shape make {bits} bits, data_offsets give {end - begin} bytes",
+            f"data_offsets give {end - begin} bytes, dtype and shape need {needed}",
             tensor=name,
         )
     return StoredTensor(dtype=dtype, shape=dimensions), begin, end
