@@ -17,6 +17,7 @@ from gguf_audit.subject import Array, ReferenceOrigin
 from gguf_audit.where import Where
 
 __all__ = [
+    "NO_REFERENCE",
     "BytesAt",
     "CacheReport",
     "FileSummary",
@@ -29,6 +30,10 @@ __all__ = [
     "Summary",
     "as_json",
 ]
+
+#: Reason of a rule that didn't look because nobody gave a reference. Nothing that was
+#: asked for is missing then, but people should hear what they could ask for.
+NO_REFERENCE = "needs a reference: give --against"
 
 SubjectKind = Literal["model", "vocabulary", "adapter", "mmproj", "imatrix", "set", "log", "other"]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -150,7 +150,9 @@ def objects(node: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
     """Return the paths of all objects whose fields are ours."""
     entries = not isinstance(node, list)
     here = [path] if entries and path != ("runtimes",) else []
-    steps: list[str | int] = list(node) if entries else list(range(len(node)))
+    steps: list[str | int] = list(
+        cast("dict[str, object]", node) if entries else range(len(cast("list[object]", node)))
+    )
     inner = [step for step in steps if isinstance(node[step], dict | list)]
     for step in inner:
         if step not in ("expected", "actual", "items"):

@@ -12,7 +12,7 @@ from gguf_audit.report.style import Detail, Style
 from gguf_audit.report.text import render
 from gguf_audit.rule import Skip
 from gguf_audit.subject import Origin
-from gguf_audit.verdict import SubjectReport
+from gguf_audit.verdict import NO_REFERENCE, SubjectReport
 from report_examples import CONTEXT, LOST, MIB, UNREADABLE, renamed, report
 
 PAGES = {
@@ -145,10 +145,11 @@ def test_rules_that_crashed_are_never_folded_away() -> None:
 
 
 def test_many_rules_with_one_reason_are_counted() -> None:
-    reason = "no reference was given (--against REF)"
-    skips = tuple(Skip(rule=f"KV{n}", kind="no-evidence", reason=reason) for n in range(100, 114))
-    subject = dataclasses.replace(LOST, skips=skips)
-    assert f"    skipped   14 rules: {reason}\n" in render(report(subject))
+    skips = tuple(
+        Skip(rule=f"KV{n}", kind="not-applicable", reason=NO_REFERENCE) for n in range(100, 114)
+    )
+    subject = dataclasses.replace(LOST, reference=None, skips=skips)
+    assert "    skipped   14 rules: needs a reference: give --against\n" in render(report(subject))
 
 
 @pytest.mark.parametrize(

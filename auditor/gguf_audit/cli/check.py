@@ -224,10 +224,10 @@ def _lengths(items: list[str]) -> tuple[int, ...]:
 
 
 def _evidence(items: list[str]) -> frozenset[str]:
-    from gguf_audit.engine import REQUIRABLE as known
+    from gguf_audit.engine import REQUIRABLE
 
-    if unknown := [item for item in items if item not in known]:
-        what = f"{unknown[0]!r} is none of {', '.join(known)}"
+    if unknown := [item for item in items if item not in REQUIRABLE]:
+        what = f"{unknown[0]!r} is none of {', '.join(REQUIRABLE)}"
         raise typer.BadParameter(what, param_hint="--require")
     return frozenset(items)
 

@@ -26,7 +26,9 @@ def command(
         str | None,
         typer.Argument(metavar="[CODE]", help="A code, a name or a family.", show_default=False),
     ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of internal errors.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
+    ] = False,
 ) -> None:
     """Print the catalogue or a page."""
     end(lambda: _rules(code), debug=debug)

@@ -51,7 +51,8 @@ def _table(rows: tuple[BytesAt, ...], style: Style) -> Iterator[str]:
         ("architecture", [row.ideal for row in rows]),
         ("full attention", [row.full_attention for row in rows]),
     ]
-    if [row.ideal for row in rows] == [row.expected for row in rows]:
+    if style.detail is not Detail.EVERYTHING and any(row.expected is not None for row in rows):
+        # What a runtime can't do is no fault of the file; it is there for who asks.
         del columns[2]
     shown = [(head, cells) for head, cells in columns if any(cell is not None for cell in cells)]
     texts = [[head, *map(_mebibytes, cells)] for head, cells in shown]

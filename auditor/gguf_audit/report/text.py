@@ -10,7 +10,7 @@ from gguf_audit.report.cache import cache_tables
 from gguf_audit.report.findings import finding_blocks
 from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.rule import Severity, Skip
-from gguf_audit.verdict import ReferenceFacts, Report, Status, SubjectReport
+from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, Status, SubjectReport
 
 __all__ = ["render"]
 
@@ -125,7 +125,8 @@ def _skips(skips: tuple[Skip, ...], style: Style) -> Iterator[str]:
     folded: dict[tuple[str, str], dict[str, None]] = {}
     for kind in ("crashed", "limit", "no-evidence", "not-applicable"):
         for skip in skips:
-            if skip.kind == kind and (everything or kind != "not-applicable"):
+            told = everything or kind != "not-applicable" or skip.reason == NO_REFERENCE
+            if skip.kind == kind and told:
                 folded.setdefault((kind, skip.reason), {})[skip.rule] = None
     hidden = 0
     for position, ((kind, reason), rules) in enumerate(folded.items()):
@@ -135,7 +136,8 @@ def _skips(skips: tuple[Skip, ...], style: Style) -> Iterator[str]:
         named = ", ".join(rules) if everything or len(rules) <= 3 else plural(len(rules), "rule")
         verb = {"crashed": "crashed: ", "limit": "hit a limit: "}.get(kind, "")
         text = f"{named}: {verb}{style.safe(reason, limit=4 * 200)}"
-        yield from style.field("no match" if kind == "not-applicable" else "skipped", text)
+        matched = kind != "not-applicable" or reason == NO_REFERENCE
+        yield from style.field("skipped" if matched else "no match", text)
     if hidden:
         yield from style.field("skipped", f"{plural(hidden, 'rule')} for other reasons (-v)")
 
