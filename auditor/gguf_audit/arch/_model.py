@@ -34,8 +34,11 @@ class Trait(enum.Enum):
     NO_FLASH = "no flash attention"
     #: Every sequence has its own stream, whatever the user asks (DeepSeek-V4).
     OWN_STREAMS = "own streams"
-    #: The process dies where a micro batch isn't a multiple of the sequences.
+    #: The process dies where a micro batch isn't a multiple of the streams: the graph
+    #: is reserved for one sequence, and attention splits it over the streams.
     EVEN_BATCHES = "even batches"
+    #: The cache is another model's, and there is none (drafts of Gemma 4).
+    BORROWED = "borrowed cache"
     #: The process dies where sequences don't share one stream (T5).
     ONE_STREAM = "one stream"
 

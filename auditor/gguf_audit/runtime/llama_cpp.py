@@ -205,6 +205,8 @@ def _resolve(
     kv_unified: bool,
     flash_attn: FlashAttention,
 ) -> _Context:
+    if Trait.BORROWED in model.traits:
+        raise Refused("a draft model that reads another model's cache")
     asked = context or model.context_length
     sequences = max(1, parallel)
     if batch == 0 and ubatch == 0:
@@ -258,9 +260,9 @@ def _check_types(
 
 
 def _check_graph(model: LlamaModel, *, sequences: int, ubatch: int, unified: bool) -> None:
-    if Trait.EVEN_BATCHES in model.traits and ubatch % sequences:
+    if Trait.EVEN_BATCHES in model.traits and not unified and ubatch % sequences:
         raise Refused(
-            f"a micro batch of {ubatch} tokens is no multiple of {sequences} sequences",
+            f"a micro batch of {ubatch} tokens is no multiple of {sequences} streams",
             kind="aborts",
         )
     if Trait.ONE_STREAM in model.traits and sequences > 1 and not unified:

@@ -1,0 +1,88 @@
+"""Architectures whose every layer keeps every token, and that have no module of their own.
+
+Name -> the keys that their ``load_arch_hparams`` won't do without (src/models/*.cpp of
+llama.cpp build 11434). What the converter writes for them isn't covered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gguf_audit.arch._attention import NORM, RMS, plain
+from gguf_audit.arch.architecture import Architecture
+
+__all__ = ["ARCHITECTURES"]
+
+EXPERTS = "expert_feed_forward_length"
+SHARED = "expert_shared_count"
+
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "apertus": (RMS, "xielu.alpha_n", "xielu.alpha_p", "xielu.beta", "xielu.eps"),
+    "arcee": (RMS,),
+    "arctic": (RMS,),
+    "baichuan": (RMS,),
+    "bailingmoe": (RMS, EXPERTS, SHARED),
+    "bailingmoe2": (RMS, EXPERTS, SHARED, "expert_gating_func"),
+    "bitnet": (RMS,),
+    "bloom": (NORM,),
+    "chameleon": (RMS,),
+    "chatglm": (RMS,),
+    "codeshell": (NORM,),
+    "cogvlm": (RMS,),
+    "command-r": (NORM,),
+    "dbrx": (NORM, "attention.clamp_kqv"),
+    "deci": (RMS,),
+    "deepseek": (RMS, EXPERTS, SHARED),
+    "deepseek2-ocr": (RMS, EXPERTS, SHARED),
+    "dots1": (RMS, EXPERTS, SHARED),
+    "ernie4_5": (RMS,),
+    "ernie4_5-moe": (RMS, EXPERTS, "interleave_moe_layer_step"),
+    "exaone": (RMS,),
+    "falcon": (NORM,),
+    "gemma": (RMS,),
+    "glm4": (RMS,),
+    "glm4moe": (EXPERTS, RMS, SHARED),
+    "gpt2": (NORM,),
+    "gptneox": (NORM, "use_parallel_residual"),
+    "granite": (RMS, "logit_scale"),
+    "granitemoe": (RMS, "logit_scale"),
+    "grovemoe": (EXPERTS, "expert_group_scale", "experts_per_group", RMS),
+    "hunyuan-dense": (RMS,),
+    "hunyuan-moe": (RMS, EXPERTS),
+    "hunyuan_vl": (RMS,),
+    "hy_v3": (RMS, EXPERTS),
+    "internlm2": (RMS,),
+    "jais": (NORM,),
+    "jais2": (NORM,),
+    "llama-embed": (RMS,),
+    "maincoder": (RMS,),
+    "minicpm": (RMS,),
+    "minimax-m2": (RMS, EXPERTS),
+    "mistral3": (RMS,),
+    "mpt": (NORM,),
+    "nemotron": (NORM,),
+    "olmo": (NORM,),
+    "olmoe": (RMS,),
+    "openelm": (RMS,),
+    "orion": (NORM,),
+    "paddleocr": (RMS,),
+    "pangu-embedded": (RMS,),
+    "phi2": (NORM,),
+    "phimoe": (RMS,),
+    "plamo": (RMS,),
+    "pockettts": (NORM,),
+    "qwen": (RMS,),
+    "refact": (RMS,),
+    "seed_oss": (RMS,),
+    "smollm3": (RMS,),
+    "stablelm": (NORM,),
+    "starcoder": (NORM,),
+    "starcoder2": (NORM,),
+    "t5encoder": (RMS, "attention.relative_buckets_count"),
+    "talkie": (RMS, "logit_scale"),
+    "xverse": (RMS,),
+}
+
+ARCHITECTURES = tuple(
+    Architecture(names=(name,), implied=plain(*required)) for name, required in REQUIRED.items()
+)

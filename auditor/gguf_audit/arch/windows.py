@@ -1,0 +1,112 @@
+"""Architectures with windows that have no module of their own.
+
+``load_arch_hparams`` in src/models/*.cpp of llama.cpp build 11434. Some periods are in
+llama.cpp alone: a file without a pattern has the period below.
+"""
+
+from __future__ import annotations
+
+from gguf_audit.arch._attention import NORM, RMS, Window, check, windowed
+from gguf_audit.arch._model import Hyper, LlamaModel, refuse
+from gguf_audit.arch.architecture import Architecture
+
+__all__ = ["ARCHITECTURES"]
+
+EXPERTS = "expert_feed_forward_length"
+WINDOW = "attention.sliding_window"
+
+#: The window is off where the key is absent or 0.
+OPTIONAL = Window(when_absent=0, zero_is_none=True, period=4)
+#: The window and the pattern must be in the file.
+LISTED = Window(period=None)
+
+
+def _afmoe(hyper: Hyper) -> LlamaModel:
+    if not hyper.fields.integer(WINDOW):
+        message = f"{hyper.fields.key(WINDOW)} is absent or 0: the graph can't be built"
+        raise refuse(hyper.fields, WINDOW, message, aborts=True)
+    return windowed(OPTIONAL, RMS, EXPERTS, "expert_shared_count")(hyper)
+
+
+def _cohere2moe(hyper: Hyper) -> LlamaModel:
+    if NORM not in hyper.fields and RMS not in hyper.fields:
+        raise refuse(hyper.fields, NORM, f"{hyper.fields.key(NORM)} is absent")
+    check(hyper, ("logit_scale", "leading_dense_block_count", EXPERTS))
+    return windowed(Window(period=4, dense_first=True))(hyper)
+
+
+ARCHITECTURES = (
+    Architecture(names=("afmoe",), implied=_afmoe, saves=frozenset({"window"})),
+    Architecture(
+        names=("cohere2",),
+        implied=windowed(Window(period=4), "logit_scale", NORM),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(names=("cohere2moe",), implied=_cohere2moe, saves=frozenset({"window"})),
+    Architecture(
+        names=("exaone4",),
+        implied=windowed(Window(when_absent=4096, period=4, only_at=64), RMS),
+    ),
+    Architecture(
+        names=("exaone-moe",),
+        implied=windowed(Window(period=4), RMS, EXPERTS, "expert_gating_func"),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(
+        names=("gpt-oss",),
+        implied=windowed(Window(period=2), RMS, EXPERTS),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(
+        names=("granite_swa",),
+        implied=windowed(LISTED, RMS, "logit_scale"),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(
+        names=("laguna",),
+        implied=windowed(
+            Window(when_absent=0, zero_is_none=True, period=4, dense_first=True),
+            RMS,
+            "leading_dense_block_count",
+            EXPERTS,
+        ),
+    ),
+    Architecture(
+        names=("llama4",),
+        implied=windowed(
+            Window(when_absent=8192, zero_is_none=True, fixed=8192, period=4, chunked=True),
+            RMS,
+            EXPERTS,
+            "interleave_moe_layer_step",
+        ),
+    ),
+    Architecture(
+        names=("maple",),
+        implied=windowed(LISTED, RMS, EXPERTS, "swiglu_clamp_exp"),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(names=("mellum",), implied=windowed(OPTIONAL, RMS, EXPERTS)),
+    Architecture(
+        names=("mimo2", "step35"),
+        implied=windowed(LISTED, RMS, EXPERTS),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(
+        names=("muse-glimmer",),
+        implied=windowed(Window(period=4), RMS, "logit_scale"),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(names=("olmo2",), implied=windowed(OPTIONAL, RMS)),
+    Architecture(
+        names=("plamo3",),
+        implied=windowed(Window(when_absent=0, zero_is_none=True, period=8), RMS),
+        saves=frozenset({"window"}),
+    ),
+    Architecture(
+        names=("smallthinker",),
+        implied=windowed(
+            Window(when_absent=0, zero_is_none=True, fixed=4096, period=4, dense_first=True), RMS
+        ),
+    ),
+    Architecture(names=("spark2_5",), implied=windowed(LISTED, RMS), saves=frozenset({"window"})),
+)
