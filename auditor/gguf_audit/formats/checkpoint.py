@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Mapping
@@ -119,6 +118,8 @@ def _built_in(path_or_id: str) -> Checkpoint:
             f"the built-in card of {card.id} doesn't know revision {match['revision']};"
             " give a folder with that checkpoint"
         )
+    import difflib  # only to say what else there is
+
     known = {name.lower(): name for name in list_cards()}
     close = difflib.get_close_matches(path_or_id.lower(), known, n=3, cutoff=0.7)
     repo = path_or_id.lower().rpartition("/")[2]
