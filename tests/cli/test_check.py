@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["sound.gguf"], 0),
+        (["wrong.gguf"], 1),
+        (["sound.gguf", "wrong.gguf"], 1),
+        (["wrong.gguf", "sound.gguf"], 1),
+        (["."], 1),
+        (["wrong.gguf", "--fail-on", "never"], 0),
+        (["wrong.gguf", "--severity", "TOK003=warning"], 0),
+        (["wrong.gguf", "--severity", "TOK=warning", "--fail-on", "warning"], 1),
+        (["wrong.gguf", "--ignore", "special-id-out-of-range"], 0),
+        (["wrong.gguf", "--select", "GGUF,KV"], 0),
+        (["wrong.gguf", "--select", "gguf", "--select", "tok003"], 1),
+        (["missing.gguf"], 3),
+        (["sound.gguf", "missing.gguf"], 3),
+        (["missing.gguf", "wrong.gguf"], 1),
+        (["sound.gguf", "--against", "nowhere/to-be-found", "--offline"], 3),
+        (["sound.gguf", "--require", "reference"], 3),
+    ],
+)
+def test_exit_codes(run: Run, arguments: list[str], code: int) -> None:
+    done = run("check", *arguments)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "TARGET"),
+        (["sound.gguf", "--select", "KV999"], "no rule is called 'KV999'"),
+        (["sound.gguf", "--ignore", "nonsense"], "no rule is called 'nonsense'"),
+        (["sound.gguf", "--severity", "TOK003"], "is not CODE=LEVEL"),
+        (["sound.gguf", "--severity", "TOK003=fatal"], "is not CODE=LEVEL"),
+        (["sound.gguf", "--select", "KV", "--ignore", "KV"], "no rule is left"),
+        (["sound.gguf", "--ctx", "many"], "numbers of tokens"),
+        (["sound.gguf", "--ctx", "0"], "lengths go from 1"),
+        (["sound.gguf", "--ctx", "9" * 5000], "numbers of tokens"),
+        (["sound.gguf", "--require", "magic"], "'magic' is none of"),
+        (["sound.gguf", "--fail-on", "fatal"], "fatal"),
+        (["sound.gguf", "--format", "yaml"], "yaml"),
+        (["sound.gguf", "-o", "no/such/folder/report"], "is no place for a file"),
+        (["sound.gguf", "-o", "."], "is no place for a file"),
+        (["sound.gguf", "-o", "sound.gguf"], "would overwrite its subject"),
+        (["sound.gguf", "-q", "-v"], "choose one"),
+        (["sound.gguf", "--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_wrong_usage(run: Run, arguments: list[str], says: str) -> None:
+    done = run("check", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_text(run: Run) -> None:
+    text = run("check", "wrong.gguf", "--select", "TOK003", "--ctx", "65536").stdout
+    assert (
+        text
+        == """\
+ERROR  wrong.gguf: 1 error, llama
+
+  error TOK003 special-id-out-of-range
+    what      needs an id below 2, tokenizer.ggml.eos_token_id is 7
+    expected  0 to 1
+    found     7
+    where     tokenizer.ggml.eos_token_id, offset 580
+    why       llama.cpp warns and uses its own default instead, which is another token; \
+other engines read past the end of the list.
+    fix       reconvert (or gguf-new-metadata --special-token-by-id, with the right id)
+    help      gguf-audit rules TOK003
+
+  KV cache in MiB: llama.cpp b11434, one sequence, f16
+    tokens   this file   full attention
+    65,536           8                8
+
+1 model: 1 error, 0 warnings, 0 infos
+"""
+    )
+
+
+def test_nothing_to_audit_says_so_in_one_line(run: Run, models: Path) -> None:
+    (models / "empty").mkdir()
+    assert run("check", "empty", "missing.gguf").stdout == (
+        "NOT AUDITED  empty\n"
+        "    because   empty has no .gguf file in it\n"
+        "NOT AUDITED  missing.gguf\n"
+        "    because   can't read missing.gguf: No such file or directory\n"
+        "\n"
+        "2 models: 0 errors, 0 warnings, 0 infos, 2 not fully audited\n"
+    )
+
+
+def test_json_holds_every_subject(run: Run) -> None:
+    document = json.loads(run("check", ".", "--format", "json", "--ctx", "64,4096").stdout)
+    assert [subject["status"] for subject in document["subjects"]] == ["clean", "findings"]
+    tokens = [row["tokens"] for row in document["subjects"][0]["cache"]["bytes"]]
+    assert tokens == [64, 4096]
+
+
+def test_rules_that_need_a_reference_are_counted(run: Run) -> None:
+    assert "rules: needs a reference: give --against\n" in run("check", "sound.gguf").stdout
+
+
+def test_quiet_and_verbose(run: Run) -> None:
+    assert run("check", "wrong.gguf", "-q").stdout == "ERROR  wrong.gguf: 1 error, llama\n"
+    assert "    authority " in run("check", "wrong.gguf", "-v").stdout
+
+
+def test_output_goes_to_the_file_whole(run: Run, models: Path) -> None:
+    report = models / "report.txt"
+    report.write_text("old\n" * 1000, "utf-8")
+    done = run("check", "wrong.gguf", "-q", "-o", "report.txt", FORCE_COLOR="1")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert report.read_text("utf-8") == "ERROR  wrong.gguf: 1 error, llama\n"
+    assert sorted(path.name for path in models.iterdir()) == [
+        "report.txt",
+        "sound.gguf",
+        "wrong.gguf",
+    ]
+
+
+def test_output_to_a_device_is_no_rename(run: Run) -> None:
+    assert run("check", "sound.gguf", "-o", os.devnull).returncode == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_output_through_a_link_keeps_the_link(run: Run, models: Path) -> None:
+    (models / "link").symlink_to("real")
+    (models / "real").touch()
+    assert run("check", "sound.gguf", "-q", "-o", "link").returncode == 0
+    assert (models / "link").is_symlink()
+    assert (models / "real").read_text("utf-8").startswith("CLEAN")
+
+
+def test_a_link_to_the_subject_is_seen_through(run: Run, models: Path) -> None:
+    (models / "link").symlink_to("sound.gguf")
+    before = (models / "sound.gguf").read_bytes()
+    assert run("check", "sound.gguf", "-o", "link").returncode == 2
+    assert run("check", "sound.gguf", "--against", "link", "-o", "link").returncode == 2
+    assert (models / "sound.gguf").read_bytes() == before
+
+
+def test_a_full_disk_is_no_success(spawn: Run) -> None:
+    if not Path("/dev/full").exists():
+        pytest.xfail("this system has no device that is always full")
+    done = spawn("check", "sound.gguf", "-o", "/dev/full")
+    assert done.returncode == 3
+    assert done.stderr == "gguf-audit: [Errno 28] No space left on device\n"
+
+
+def test_a_reader_that_left_changes_nothing(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    with subprocess.Popen(
+        [*command, "check", "wrong.gguf"],
+        cwd=models,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1
+
+
+def test_colour_only_where_it_is_wanted(run: Run) -> None:
+    assert "\x1b" not in run("check", "wrong.gguf").stdout
+    assert "\x1b[1;31mERROR" in run("check", "wrong.gguf", FORCE_COLOR="1").stdout
+    assert "\x1b" not in run("check", "wrong.gguf", FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_an_encoding_that_lacks_letters_gets_ascii(spawn: Run, models: Path) -> None:
+    (models / "wrong.gguf").rename(models / "é日.gguf")
+    done = spawn("check", "é日.gguf", "-q", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert done.stdout == "ERROR  \\xe9\\u65e5.gguf: 1 error, llama\n"
+
+
+def test_names_that_are_no_utf8_are_spelled_out(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    odd = os.fsencode(models) + b"/\xff\x1b[2J.gguf"
+    os.rename(models / "wrong.gguf", odd)  # noqa: PTH104 - a Path can't hold these bytes
+    done = subprocess.run(
+        [*command, "check", odd, "-q"], env=environment, capture_output=True, check=False
+    )
+    assert done.stdout.endswith(b"/\\xff\\x1b[2J.gguf: 1 error, llama\n")
+    assert (done.returncode, done.stderr) == (1, b"")
