@@ -2,7 +2,8 @@
 
 ## What it does
 Compares `block_count`, without the multi-token-prediction blocks at its end, with the
-reference's number of layers.
+reference's number of layers. Where `block_count` itself is right, `nextn_predict_layers`
+is what went wrong.
 
 ## Why it matters
 llama.cpp builds that many blocks: with fewer, the rest of the tensors is an error on load
@@ -21,10 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
+
+BLOCKS = "block_count"
+DRAFTS = "nextn_predict_layers"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -33,26 +38,31 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if isinstance(conversion.expected_fields, Absent):
         return
     fields = conversion.model.fields
-    expected, actual = _trunk(conversion.expected_fields), _trunk(fields)
+    expected = _trunk(conversion.expected_fields)
+    try:
+        actual = _trunk(fields)
+        same_blocks = fields.integer(BLOCKS) == conversion.expected_fields.integer(BLOCKS)
+    except Refused:
+        return  # A wrong type is load-refused's cause.
     if expected is None or actual is None or expected == actual:
         return
+    key = fields.key(DRAFTS if same_blocks else BLOCKS)
     yield Hit(
         message=(
-            f"needs {expected} blocks, {fields.key('block_count')} makes it {actual} "
-            "(prediction blocks not counted)"
+            f"needs {expected} blocks, {key} makes it {actual} (prediction blocks not counted)"
         ),
-        where=Where(key=fields.key("block_count")),
+        where=Where(key=key),
         expected=expected,
         actual=actual,
-        origin=Origin.KEY,
+        origin=Origin.RUNTIME_DEFAULT if same_blocks and DRAFTS not in fields else Origin.KEY,
         level=Severity.ERROR,
         repair=Reconvert(),
     )
 
 
 def _trunk(fields: Fields) -> int | None:
-    blocks = fields.integer("block_count")
-    return None if blocks is None else blocks - (fields.integer("nextn_predict_layers") or 0)
+    blocks = fields.integer(BLOCKS)
+    return None if blocks is None else blocks - (fields.integer(DRAFTS) or 0)
 
 
 RULE = Rule(
