@@ -36,7 +36,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     if name is None:
         if not model.gguf.tensors:
             return  # Nothing to run: an empty container is no broken model.
-        message = f"needs an architecture's name, {KEY} is absent: no runtime loads this file"
+        state = "no string" if KEY in model.gguf.fields else "absent"
+        message = f"needs an architecture's name, {KEY} is {state}: no runtime loads this file"
     else:
         message = f"needs an architecture that llama.cpp b11434 knows, {KEY} is {name!r}"
     yield Hit(
