@@ -42,7 +42,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if every layer keeps every token although none of its kind does."""
     if settings.has_expected_layout or isinstance(model.architecture, Absent):
         return
-    saves = [SAVINGS[name] for name in SAVINGS if name in model.architecture.saves]
+    savings = model.architecture.savings(model.fields)
+    saves = [SAVINGS[name] for name in SAVINGS if name in savings]
     if not saves or not isinstance(model.implied, CacheLayout):
         return
     stores = [store for _, store in model.implied.stores()]
