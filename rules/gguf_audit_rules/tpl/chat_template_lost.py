@@ -2,7 +2,8 @@
 
 ## What it does
 Looks for `tokenizer.chat_template` if the reference has a template, wherever it keeps it:
-`tokenizer_config.json`, `chat_template.jinja` or `chat_template.json`.
+`tokenizer_config.json`, `chat_template.jinja` or `chat_template.json`. An empty template
+is none.
 
 ## Why it matters
 llama.cpp falls back to ChatML without a word: markers that the model doesn't know, no
@@ -40,20 +41,22 @@ KEY = "tokenizer.chat_template"
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if the default template is gone."""
     del settings
-    if KEY in conversion.model.gguf.fields:
+    stored = conversion.model.gguf.fields.get(KEY)
+    if stored is not None and stored.value != "":
         return
     templates = conversion.checkpoint.chat_templates
     if isinstance(templates, Absent):
         yield NoEvidence(f"whether the model has a chat template: {templates.reason}")
         return
     template = templates.get("default")
-    if template is None:
+    if not template:
         return
     yield Hit(
-        message=f"needs the reference's chat template, {KEY} is absent: "
-        "llama.cpp falls back to ChatML",
-        where=Where(key=KEY),
+        message=f"needs the reference's chat template, {KEY} is "
+        f"{'absent' if stored is None else 'empty'}: llama.cpp falls back to ChatML",
+        where=Where(key=KEY, offset=None if stored is None else stored.offset),
         expected=template,
+        actual=None if stored is None else "",
         level=Severity.ERROR,
         repair=SetChatTemplate(template=template),
     )
