@@ -37,7 +37,7 @@ from gguf_audit.rule import (
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx._compare import same
-from gguf_audit_rules.kv._layers import windowed
+from gguf_audit_rules.kv._layers import window
 
 GLOBAL = "rope.freq_base"
 WINDOWED = "rope.freq_base_swa"
@@ -83,7 +83,9 @@ def _base(conversion: Conversion, key: str, layers: str) -> Iterator[Outcome]:
 
 
 def _has_window(layout: object) -> bool:
-    return isinstance(layout, CacheLayout) and any(windowed(layer) for layer in layout.layers)
+    return isinstance(layout, CacheLayout) and any(
+        window(layer) is not None for layer in layout.layers
+    )
 
 
 RULE = Rule(

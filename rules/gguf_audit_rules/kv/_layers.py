@@ -16,9 +16,10 @@ from gguf_audit.layout import (
     Layer,
     Recurrent,
     Sliding,
+    Store,
 )
 from gguf_audit.runtime import llama_cpp
-from gguf_audit.subject import Absent
+from gguf_audit.subject import Absent, Fields
 
 __all__ = [
     "COMPARED_TOKENS",
@@ -30,14 +31,13 @@ __all__ = [
     "named",
     "pairs",
     "state",
-    "windowed",
+    "window",
+    "windows",
 ]
 
 #: Context length at which messages state what a difference costs: long enough for a
 #: window to show, short enough that most models are trained for it.
 COMPARED_TOKENS = 32768
-
-Windowed = Sliding | Chunked
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,46 @@ def state(layer: Layer) -> Recurrent | None:
     return next((store for store in layer.stores if isinstance(store, Recurrent)), None)
 
 
-def windowed(layer: Layer) -> Windowed | None:
-    """Return the layer's windowed store, ``None`` where it keeps every token or none."""
-    return next((store for store in layer.stores if isinstance(store, Sliding | Chunked)), None)
+def window(layer: Layer) -> int | None:
+    """Return the tokens of the layer's window, ``None`` where it has none."""
+    return next((tokens for store in layer.stores if (tokens := _tokens(store)) is not None), None)
+
+
+def _tokens(store: Store) -> int | None:
+    return store.window_tokens if isinstance(store, Sliding | Chunked | Latent) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of one layer in tokens, ``None`` where it keeps every token."""
+
+    index: int
+    implied: int | None
+    expected: int | None
+
+
+def windows(conversion: Conversion) -> list[Windows]:
+    """Return both windows of each layer that attends on both sides.
+
+    A window that a model's whole training context fits into is none.
+    """
+    fields = conversion.expected_fields
+    context = _integer(fields, "context_length") if isinstance(fields, Fields) else None
+    return [
+        Windows(pair.index, _bounded(pair.implied, context), _bounded(pair.expected, context))
+        for pair in pairs(conversion)
+        if attention(pair.implied) is not None and attention(pair.expected) is not None
+    ]
+
+
+def _bounded(layer: Layer, context: int | None) -> int | None:
+    tokens = window(layer)
+    return None if tokens is None or (context and tokens >= context) else tokens
+
+
+def _integer(fields: Fields, name: str) -> int | None:
+    found = fields.find(name)
+    return found.value if found is not None and isinstance(found.value, int) else None
 
 
 def named(layers: Sequence[int], total: int) -> str:
@@ -113,10 +150,11 @@ def cost(conversion: Conversion) -> str:
         return ""
     try:
         right = llama_cpp.plan(expected_fields, context=COMPARED_TOKENS).total_bytes
+        saves = right < llama_cpp.full_attention_bytes(expected_fields, COMPARED_TOKENS)
         full = llama_cpp.full_attention_bytes(conversion.model.fields, COMPARED_TOKENS)
     except AuditError:
         return ""
-    equal = ", equal to full attention" if implied == full and right < full else ""
+    equal = ", equal to full attention" if saves and implied == full else ""
     return (
         f"{mebibytes(implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
         f"where a right conversion keeps {mebibytes(right)}"

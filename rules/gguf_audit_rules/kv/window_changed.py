@@ -20,11 +20,10 @@ architecture's own period); the checkpoint's `sliding_window` and `layer_types`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
-from gguf_audit.layout import Layer
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -36,7 +35,7 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, windowed
+from gguf_audit_rules.kv._layers import Windows, cost, named, pairs, windows
 
 SIZE = "attention.sliding_window"
 PATTERN = "attention.sliding_window_pattern"
@@ -45,29 +44,29 @@ PATTERN = "attention.sliding_window_pattern"
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield at most one hit for the size and one for the pattern."""
     del settings
-    compared = list(pairs(conversion))
-    if not any(windowed(pair.implied) for pair in compared):
+    compared = windows(conversion)
+    if all(layer.implied is None for layer in compared):
         return  # None at all is window-lost's cause.
     yield from _size(conversion, compared)
     yield from _pattern(conversion, compared)
 
 
-def _size(conversion: Conversion, compared: list[Pair]) -> Iterator[Outcome]:
+def _size(conversion: Conversion, compared: list[Windows]) -> Iterator[Outcome]:
     fields = conversion.model.fields
     differing = [
-        (pair.index, ours.window_tokens, theirs.window_tokens)
-        for pair in compared
-        if (ours := windowed(pair.implied)) and (theirs := windowed(pair.expected))
-        if ours.window_tokens != theirs.window_tokens
+        (layer.index, layer.implied, layer.expected)
+        for layer in compared
+        if layer.implied is not None and layer.expected is not None
+        if layer.implied != layer.expected
     ]
     if not differing:
         return
     found = arch.effective(fields, SIZE)
     first, actual, expected = differing[0]
-    layers = [index for index, _, _ in differing]
+    layers = named([index for index, _, _ in differing], _total(conversion))
     yield Hit(
         message=(
-            f"needs a {expected}-token window on {named(layers, len(compared))}, "
+            f"needs a {expected}-token window on {layers}, "
             f"{fields.key(SIZE)} makes it {actual}: {cost(conversion)}"
         ),
         where=Where(key=fields.key(SIZE), layer=first),
@@ -83,33 +82,40 @@ def _size(conversion: Conversion, compared: list[Pair]) -> Iterator[Outcome]:
     )
 
 
-def _pattern(conversion: Conversion, compared: list[Pair]) -> Iterator[Outcome]:
+def _pattern(conversion: Conversion, compared: list[Windows]) -> Iterator[Outcome]:
     fields = conversion.model.fields
     shifted = [
-        pair.index
-        for pair in compared
-        if attention(pair.implied) and attention(pair.expected)
-        if bool(windowed(pair.implied)) != bool(windowed(pair.expected))
+        layer.index for layer in compared if (layer.implied is None) != (layer.expected is None)
     ]
     if not shifted:
         return
+    total = _total(conversion)
+    expected = {layer.index: layer.expected for layer in compared}
+    implied = {layer.index: layer.implied for layer in compared}
     yield Hit(
         message=(
-            f"needs the window on {_strip(pair.expected for pair in compared)}, this file has it "
-            f"on {_strip(pair.implied for pair in compared)}, other than it should be on "
-            f"{named(shifted, len(compared))}: {cost(conversion)}"
+            f"needs the window on {_strip(expected, total)}, this file has it "
+            f"on {_strip(implied, total)}, other than it should be on "
+            f"{named(shifted, total)}: {cost(conversion)}"
         ),
         where=Where(key=fields.key(PATTERN), layer=shifted[0]),
-        expected=[bool(windowed(pair.expected)) for pair in compared],
-        actual=[bool(windowed(pair.implied)) for pair in compared],
+        expected=[expected.get(index) is not None for index in range(total)],
+        actual=[implied.get(index) is not None for index in range(total)],
         level=Severity.ERROR,
         repair=Reconvert(),
     )
 
 
-def _strip(layers: Iterator[Layer]) -> str:
+def _total(conversion: Conversion) -> int:
+    return len(list(pairs(conversion)))
+
+
+def _strip(layers: Mapping[int, int | None], total: int) -> str:
     """Draw the layers: ``S`` with a window, ``F`` without; ``SSSSSFSSSSSF``."""
-    return "".join("S" if windowed(layer) else "F" if attention(layer) else "-" for layer in layers)
+    return "".join(
+        "-" if index not in layers else "F" if layers[index] is None else "S"
+        for index in range(total)
+    )
 
 
 RULE = Rule(

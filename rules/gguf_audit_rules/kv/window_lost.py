@@ -2,7 +2,8 @@
 
 ## What it does
 Compares the layers that keep only a window of tokens in a right conversion with what
-llama.cpp makes of this file's metadata, and reports the file if none is left.
+llama.cpp makes of this file's metadata, and reports the file if none is left. A window
+as long as the training context is none.
 
 ## Why it matters
 llama.cpp says nothing: it allocates a full cache for every layer, five times the memory
@@ -28,7 +29,7 @@ from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import cost, named, pairs, windowed
+from gguf_audit_rules.kv._layers import cost, named, pairs, windows
 
 KEY = "attention.sliding_window"
 
@@ -36,22 +37,23 @@ KEY = "attention.sliding_window"
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if every window of a right conversion is gone."""
     del settings
-    compared = list(pairs(conversion))
-    wanted = {pair.index: store for pair in compared if (store := windowed(pair.expected))}
-    if not wanted or any(windowed(pair.implied) for pair in compared):
+    compared = windows(conversion)
+    wanted = {layer.index: layer.expected for layer in compared if layer.expected is not None}
+    if not wanted or any(layer.implied is not None for layer in compared):
         return
     fields = conversion.model.fields
     found = arch.effective(fields, KEY)
-    windows = sorted({store.window_tokens for store in wanted.values()})
-    window = " or ".join(str(tokens) for tokens in windows)
+    sizes = sorted(set(wanted.values()))
+    size = " or ".join(str(tokens) for tokens in sizes)
     absent = KEY not in fields
+    total = len(list(pairs(conversion)))
     yield Hit(
         message=(
-            f"needs a {window}-token window on {named(list(wanted), len(compared))}, "
+            f"needs a {size}-token window on {named(list(wanted), total)}, "
             f"{fields.key(KEY)} is {'absent' if absent else 'not in effect'}: {cost(conversion)}"
         ),
         where=Where(key=fields.key(KEY)),
-        expected=windows[0] if len(windows) == 1 else windows,
+        expected=sizes[0] if len(sizes) == 1 else sizes,
         actual=None if found is None else found.value,
         origin=None if found is None else found.origin,
         level=Severity.ERROR,
