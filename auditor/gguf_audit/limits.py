@@ -22,19 +22,23 @@ class Limits:
     #: Real models have fewer than 100 keys; 5,000 has been seen in the wild.
     metadata_keys: int = 65_536
     #: A mixture of experts with unstacked experts has tens of thousands.
-    tensors: int = 1_000_000
+    tensors: int = 262_144
     #: The GGUF specification's own bound, in bytes.
     key_bytes: int = 65_535
     #: ``GGML_MAX_NAME`` less its terminating NUL (ggml/include/ggml.h).
     tensor_name_bytes: int = 63
-    #: Longest string value that is read at all.
+    #: All string values of one file together, arrays not counted; a longest one of
+    #: 35 MiB (``tokenizer.huggingface.json``) is real.
     string_bytes: int = 64 * MIB
     #: Fixed-size items are skipped with one multiplication, so this is generous.
     array_items: int = 16_777_216
-    #: Strings are walked one by one; 262,144 tokens and 500,000 merges are real.
+    #: All strings in the arrays of one file together, and items of one array that are
+    #: unpacked: they are walked one by one. 262,144 tokens and 500,000 merges are real.
     array_strings: int = 4_194_304
     #: Arrays of arrays are legal in the specification; llama.cpp refuses them.
     array_depth: int = 4
+    #: Arrays inside arrays, in one file together; no real file has any.
+    nested_arrays: int = 65_536
     #: All metadata and tensor infos of one file together.
     header_bytes: int = 256 * MIB
     #: ``GGML_MAX_DIMS``.

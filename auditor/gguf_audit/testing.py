@@ -19,6 +19,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Literal
 
+from gguf_audit.errors import SourceError
 from gguf_audit.extents import padded, tensor_bytes
 from gguf_audit.formats.ggml_types import TYPES_BY_NAME, tensor_type
 from gguf_audit.formats.gguf import read_gguf
@@ -167,9 +168,9 @@ class HoleSource:
         self._head = head
 
     def read(self, start: int, length: int) -> bytes:
-        """Return exactly ``length`` bytes from ``start``."""
+        """Return exactly ``length`` bytes from ``start``; SourceError otherwise."""
         if start < 0 or length < 0 or start + length > self.size:
-            raise ValueError(f"{length} bytes at {start} are not in {self.size}")
+            raise SourceError(f"{length} bytes at {start} are not in {self.size}")
         return self._head[start : start + length].ljust(length, b"\0")
 
 
@@ -291,8 +292,8 @@ class _Writer:
     """Turns values into bytes of one byte order."""
 
     def __init__(self, byte_order: ByteOrder) -> None:
-        sign = "<" if byte_order == "little" else ">"
-        self._structs = {type_: Struct(sign + form) for type_, form in _FORMS.items()}
+        self._sign = "<" if byte_order == "little" else ">"
+        self._structs = {type_: Struct(self._sign + form) for type_, form in _FORMS.items()}
 
     def header(
         self,
@@ -335,6 +336,11 @@ class _Writer:
 
     def _items(self, type_: ValueType, items: Sequence[Plain]) -> bytes:
         parts = [self._typed(type_), self._number(ValueType.UINT64, len(items))]
+        if type_ in _FORMS:
+            # At once: vocabularies have a quarter of a million numbers.
+            return b"".join(
+                (*parts, Struct(f"{self._sign}{len(items)}{_FORMS[type_]}").pack(*items))
+            )
         for item in items:
             if isinstance(item, str | bytes | int | float):
                 parts.append(self._scalar(type_, item))

@@ -7,6 +7,7 @@ that is passed is hashed on the way: the digest of a header costs no second read
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from struct import Struct
 from typing import Literal, NoReturn
@@ -111,11 +112,6 @@ class Cursor:
         """Take an unsigned 64-bit number."""
         return self.number(self._u64, what)
 
-    def u64s(self, count: int, what: str) -> tuple[int, ...]:
-        """Take a few unsigned 64-bit numbers; the caller has bounded their number."""
-        stored = self.take(8 * count, what)
-        return Struct(f"{'<' if self.order == 'little' else '>'}{count}Q").unpack(stored)
-
     def number(self, form: Struct, what: str) -> int:
         """Take one number; ``form`` holds exactly one and its byte order."""
         if self._at + form.size > len(self._buffer):
@@ -154,7 +150,7 @@ class Cursor:
         unpack = self._u64.unpack_from
         left = count
         while left:
-            self._require(LENGTH_BYTES, f"{what}, string {count - left} of {count}")
+            self._require(LENGTH_BYTES, f"{what}, string {count - left + 1} of {count}")
             buffer, at = self._buffer, self._at
             last = len(buffer) - LENGTH_BYTES
             # The loop that a vocabulary of 262,144 tokens spends its time in.
@@ -163,9 +159,22 @@ class Cursor:
                 left -= 1
             # The last string may go on behind the window, or claim to.
             beyond = at - len(buffer)
-            self._at = min(at, len(buffer))
-            if beyond > 0:
-                self.skip(beyond, f"{what}, string {count - left - 1} of {count}")
+            if beyond <= 0:
+                self._at = at
+                continue
+            # Back to where it begins: an error shall name that place.
+            self._at, length = self._last_string()
+            self.skip(length, f"{what}, string {count - left} of {count}")
+
+    def _last_string(self) -> tuple[int, int]:
+        """Return place in the window and length of the string that leaves the window."""
+        at = self._at
+        while True:
+            length: int = self._u64.unpack_from(self._buffer, at)[0]
+            at += LENGTH_BYTES
+            if at + length > len(self._buffer):
+                return at, length
+            at += length
 
     def strings(self, count: int, what: str) -> list[str]:
         """Take strings; bytes that aren't UTF-8 become lone surrogates."""
@@ -173,17 +182,19 @@ class Cursor:
         unpack = self._u64.unpack_from
         items: list[str] = []
         while len(items) < count:
+            # One string the slow way: it isn't wholly in the window, or isn't UTF-8.
             length = self.u64(what)
             items.append(self.take(length, what).decode("utf-8", "surrogateescape"))
             buffer, at = self._buffer, self._at
             last = len(buffer) - LENGTH_BYTES
-            while at <= last and len(items) < count:
-                start = at + LENGTH_BYTES
-                stop = start + unpack(buffer, at)[0]
-                if stop > len(buffer):
-                    break
-                items.append(buffer[start:stop].decode("utf-8", "surrogateescape"))
-                at = stop
+            with contextlib.suppress(UnicodeDecodeError):
+                while at <= last and len(items) < count:
+                    start = at + LENGTH_BYTES
+                    stop = start + unpack(buffer, at)[0]
+                    if stop > len(buffer):
+                        break
+                    items.append(buffer[start:stop].decode())
+                    at = stop
             self._at = at
         return items
 

@@ -13,7 +13,9 @@ more either.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
+from struct import Struct
 from typing import Final
 
 from gguf_audit.errors import AuditError, UnsupportedError
@@ -22,7 +24,7 @@ from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
 from gguf_audit.formats._cursor import ByteOrder, Cursor
 from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign
 from gguf_audit.formats.ggml_types import tensor_type
-from gguf_audit.limits import Limits
+from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource
 from gguf_audit.subject import Array, Field, FileFacts, Scalar, Tensor, TensorType, ValueType
 
@@ -30,6 +32,8 @@ __all__ = ["MAGIC", "read_header"]
 
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
+#: A version up to here is a later format; one above is damage.
+PLAUSIBLE_VERSION: Final = 99
 DEFAULT_ALIGNMENT: Final = 32
 ALIGNMENT_KEY: Final = "general.alignment"
 
@@ -42,6 +46,11 @@ ARRAY_HEADER_BYTES = 4 + 8
 #: gguf.cpp keeps dimensions and their product in signed 64-bit numbers.
 SIGNED_END = 1 << 63
 
+#: Number of dimensions -> dimensions, type and offset of a tensor info.
+INFO_STRUCTS: Final[Mapping[ByteOrder, Sequence[Struct]]] = {
+    "little": [Struct(f"<{dimensions}QIQ") for dimensions in range(LIMITS.dimensions + 1)],
+    "big": [Struct(f">{dimensions}QIQ") for dimensions in range(LIMITS.dimensions + 1)],
+}
 _CODES: Final = frozenset(int(type_) for type_ in ValueType)
 
 
@@ -58,7 +67,8 @@ class _Header:
         self._limits = limits
         self._cursor = Cursor(source, limit=limits.header_bytes)
         self._string_bytes = limits.string_bytes
-        self._walked_items = limits.array_strings
+        self._strings = limits.array_strings
+        self._nested_arrays = limits.nested_arrays
         self._types: dict[int, TensorType] = {}
 
     def read(self) -> FileFacts:
@@ -116,10 +126,10 @@ class _Header:
                 "this is GGUF version 1, with 32-bit lengths: llama.cpp reads it no more; convert again",
                 where=where,
             )
-        if len(VERSIONS) + 1 < min(version, swapped) <= 0xFFFF:
+        later = min(version, swapped)
+        if max(VERSIONS) < later <= PLAUSIBLE_VERSION:
             return UnsupportedError(
-                f"GGUF version {min(version, swapped)} isn't known; versions 2 and 3 are",
-                where=where,
+                f"GGUF version {later} isn't known; versions 2 and 3 are", where=where
             )
         return self._cursor.malformed(
             f"the version is {version}, expected 2 or 3", offset=len(MAGIC)
@@ -157,8 +167,11 @@ class _Header:
         if code not in _CODES:
             raise cursor.malformed(f"the value has type {code}, expected one of 0 to 12", offset=at)
         type_ = ValueType(code)
-        value = self._value(type_)
-        return Field(key=key, type=type_, value=value, offset=offset)
+        if type_ is ValueType.BOOL:
+            byte = cursor.take(1, "a value")[0]
+            odd = byte if byte > 1 else None
+            return Field(key=key, type=type_, value=byte != 0, offset=offset, odd_bool=odd)
+        return Field(key=key, type=type_, value=self._value(type_), offset=offset)
 
     def _name(self, length: int, limit: int, what: str) -> str:
         """Take the bytes of a key or a tensor name."""
@@ -173,9 +186,7 @@ class _Header:
             return self._string()
         if type_ is ValueType.ARRAY:
             return self._array()
-        number = cursor.number(STRUCTS[cursor.order][type_], "a value")
-        # llama.cpp takes any byte but 0 for true.
-        return number != 0 if type_ is ValueType.BOOL else number
+        return cursor.number(STRUCTS[cursor.order][type_], "a value")
 
     def _string(self) -> str:
         cursor = self._cursor
@@ -229,7 +240,11 @@ class _Header:
         size = 8 if item_type is ValueType.STRING else SIZES[item_type]
         self._items_fit(item_type, count, size)
         if item_type is ValueType.STRING:
-            self._spend(count)
+            self._strings -= count
+            if self._strings < 0:
+                raise cursor.over_limit(
+                    f"the arrays have more than the {self._limits.array_strings} strings that we read"
+                )
             cursor.skip_strings(count, "an array")
             return
         if count > self._limits.array_items:
@@ -248,7 +263,11 @@ class _Header:
                 left.pop()
                 continue
             left[-1] -= 1
-            self._spend(1)
+            self._nested_arrays -= 1
+            if self._nested_arrays < 0:
+                raise cursor.over_limit(
+                    f"more than the {self._limits.nested_arrays} arrays inside arrays that we read"
+                )
             item_type, count = self._array_head()
             if item_type is not ValueType.ARRAY:
                 self._skip_items(item_type, count)
@@ -267,14 +286,6 @@ class _Header:
                 f"the array claims {count} items of type {item_type.name.lower()}, which take at "
                 f"least {count * smallest} bytes, but {cursor.remaining} are left"
             )
-
-    def _spend(self, items: int) -> None:
-        """Take from the budget of items that have to be walked one by one."""
-        if items > self._walked_items:
-            raise self._cursor.over_limit(
-                f"the arrays have more than the {self._limits.array_strings} strings that we read"
-            )
-        self._walked_items -= items
 
     def _alignment(self, fields: tuple[Field, ...]) -> int:
         """Return ``general.alignment``, wherever it stands; 32 without it."""
@@ -309,24 +320,27 @@ class _Header:
         cursor.tensor = name = self._name(length, self._limits.tensor_name_bytes, what)
         at = cursor.position
         dimensions = cursor.u32("the number of dimensions")
-        if dimensions > self._limits.dimensions:
+        if dimensions > LIMITS.dimensions:
             raise cursor.malformed(
-                f"the tensor has {dimensions} dimensions, expected at most {self._limits.dimensions}",
+                f"the tensor has {dimensions} dimensions, expected at most {LIMITS.dimensions}",
                 offset=at,
             )
-        shape = cursor.u64s(dimensions, "the dimensions")
+        # One step for all that is left: the dimensions, the type and the offset.
+        form = INFO_STRUCTS[cursor.order][dimensions]
+        *shape, code, offset = form.unpack(cursor.take(form.size, "a tensor's shape and type"))
         self._representable(shape, at + 4)
-        type_ = self._type(cursor.u32("the tensor's type"))
+        type_ = self._type(code)
+        dims = tuple(shape)
         return Tensor(
             name=name,
-            shape=shape,
+            shape=dims,
             type=type_,
             info_offset=info_offset,
-            offset=cursor.u64("the tensor's offset"),
-            size_bytes=tensor_bytes(shape, type_),
+            offset=offset,
+            size_bytes=tensor_bytes(dims, type_),
         )
 
-    def _representable(self, shape: tuple[int, ...], offset: int) -> None:
+    def _representable(self, shape: Sequence[int], offset: int) -> None:
         """Refuse what ggml's signed 64-bit numbers can't hold, as gguf.cpp does."""
         for dimension in shape:
             if dimension >= SIGNED_END:
@@ -342,5 +356,8 @@ class _Header:
             )
 
     def _type(self, code: int) -> TensorType:
-        # Kept per header: unknown types then are one value each, however many tensors.
-        return self._types.setdefault(code, tensor_type(code))
+        # One value per type: a header may name an unknown one a million times.
+        found = self._types.get(code)
+        if found is None:
+            found = self._types[code] = tensor_type(code)
+        return found
