@@ -3,7 +3,8 @@
 ## What it does
 Compares, layer by layer, key-value heads and the elements of one head's key and value with
 those of a right conversion, as llama.cpp computes them: an absent `head_count_kv` means as
-many as query heads, an absent `key_length` means embedding / heads.
+many as query heads, an absent `key_length` means embedding / heads. Where a right
+conversion has no such key either, `head_count` is what went wrong.
 
 ## Why it matters
 The cache has another size, and with tensors of the right shape the file doesn't load, or
@@ -21,6 +22,7 @@ the checkpoint's `num_key_value_heads` and `head_dim`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
@@ -31,12 +33,14 @@ from gguf_audit.rule import (
     OnConversion,
     Outcome,
     Reconvert,
+    Repair,
     Rule,
     SetKey,
     Severity,
 )
+from gguf_audit.subject import Absent, Fields
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs
+from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, window
 
 #: What is compared: name in messages, attribute of the store, metadata key.
 PROPERTIES = (
@@ -45,48 +49,92 @@ PROPERTIES = (
     ("elements of a head's value", "value_length", "attention.value_length"),
 )
 
+HEADS = "attention.head_count"
+
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each property that differs."""
     del settings
-    compared = list(pairs(conversion))
-    for title, attribute, key in PROPERTIES:
-        yield from _property(conversion, compared, title, attribute, key)
+    told: set[str] = set()
+    for title, attribute, name in PROPERTIES:
+        compared = [_Compared.of(pair, attribute) for pair in pairs(conversion)]
+        differing = [layer for layer in compared if layer.actual != layer.expected]
+        if not differing:
+            continue
+        key = _cause(conversion, name, compared)
+        if key not in told:
+            told.add(key)
+            yield _hit(conversion, key, title, compared)
 
 
-def _property(
-    conversion: Conversion, compared: list[Pair], title: str, attribute: str, key: str
-) -> Iterator[Outcome]:
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One property of one layer; ``None`` on both sides where there is nothing to compare."""
+
+    index: int
+    actual: int | None
+    expected: int | None
+    windowed: bool
+
+    @classmethod
+    def of(cls, pair: Pair, attribute: str) -> _Compared:
+        ours, theirs = attention(pair.implied), attention(pair.expected)
+        if ours is None or theirs is None or not _comparable(ours, theirs):
+            return cls(pair.index, None, None, windowed=False)
+        return cls(
+            pair.index,
+            getattr(ours, attribute),
+            getattr(theirs, attribute),
+            windowed=window(pair.implied) is not None,
+        )
+
+
+def _cause(conversion: Conversion, name: str, compared: list[_Compared]) -> str:
+    """Return the key that makes a property differ."""
+    fields, expected = conversion.model.fields, conversion.expected_fields
+    written = () if isinstance(expected, Absent) else expected
+    swa = f"{name}_swa"
+    if all(layer.windowed for layer in compared if layer.actual != layer.expected) and (
+        swa in fields or swa in written
+    ):
+        return swa
+    return name if name in fields or name in written else HEADS
+
+
+def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]) -> Hit:
     fields = conversion.model.fields
-    differing = [
-        (pair.index, actual, expected)
-        for pair in compared
-        if (ours := attention(pair.implied)) and (theirs := attention(pair.expected))
-        if _comparable(ours, theirs)
-        if (actual := getattr(ours, attribute)) != (expected := getattr(theirs, attribute))
-    ]
-    if not differing:
-        return
-    first, actual, expected = differing[0]
+    differing = [layer for layer in compared if layer.actual != layer.expected]
+    first = differing[0]
     found = arch.effective(fields, key)
     field = fields.find(key)
-    scalar = field is not None and isinstance(field.value, int)
-    layers = named([index for index, _, _ in differing], len(compared))
-    yield Hit(
+    layers = named([layer.index for layer in differing], len(compared))
+    return Hit(
         message=(
-            f"needs {expected} {title} on {layers}, this file makes it {actual} "
+            f"needs {first.expected} {title} on {layers}, this file makes it {first.actual} "
             f"({fields.key(key)} {'is absent' if field is None else 'says so'}): "
             f"{cost(conversion)}"
         ),
-        where=Where(key=fields.key(key), layer=first),
-        expected=expected,
-        actual=actual,
+        where=Where(key=fields.key(key), layer=first.index),
+        expected=first.expected,
+        actual=first.actual,
         origin=None if found is None else found.origin,
         level=Severity.ERROR,
-        repair=(
-            SetKey(key=fields.key(key), value=expected, present=True) if scalar else Reconvert()
-        ),
+        repair=_repair(fields, key, compared),
     )
+
+
+def _repair(fields: Fields, key: str, compared: list[_Compared]) -> Repair:
+    """Set a scalar in place, where one number is right on all layers that it counts for."""
+    field = fields.find(key)
+    of_windows = key.endswith("_swa")
+    wanted = {
+        layer.expected
+        for layer in compared
+        if layer.expected is not None and (layer.windowed or not of_windows)
+    }
+    if field is None or not isinstance(field.value, int) or key == HEADS or len(wanted) > 1:
+        return Reconvert()
+    return SetKey(key=field.key, value=next(iter(wanted)), present=True)
 
 
 def _comparable(ours: AttentionStore, theirs: AttentionStore) -> bool:
