@@ -19,17 +19,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
-from gguf_audit.layout import Compressed, Indexer, Layer
+from gguf_audit.layout import Chunked, Compressed, Indexer, Latent, Layer, Sliding, Store
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import attention, cost, named, pairs, state
+from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, state
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for all layers that differ otherwise."""
     del settings
     compared = list(pairs(conversion))
-    differing = [pair.index for pair in compared if _rest(pair.implied) != _rest(pair.expected)]
+    differing = [
+        pair.index
+        for pair in compared
+        if _rest(pair.implied) != _rest(pair.expected) or _other_kind(pair)
+    ]
     if not differing:
         return
     first = next(pair for pair in compared if pair.index == differing[0])
@@ -47,17 +51,40 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
 
 
 def _rest(layer: Layer) -> object:
-    """Return what no other rule compares: sharing, side caches, and having attention at all."""
+    """Return what no other rule compares: sharing and side caches."""
     side = tuple(store for store in layer.stores if isinstance(store, Indexer | Compressed))
-    has_attention = attention(layer) is not None or state(layer) is not None
-    return layer.shares_with, side, has_attention
+    return layer.shares_with, side
+
+
+def _other_kind(pair: Pair) -> bool:
+    """Tell whether attention is of a kind that no window, latent or state explains."""
+    ours, theirs = attention(pair.implied), attention(pair.expected)
+    match ours, theirs:
+        case (None, None):
+            return False
+        case (None, _) | (_, None):
+            # Beside an unchanged state; else it is state-changed's cause.
+            return state(pair.implied) == state(pair.expected)
+        case (Latent(), Latent()):
+            return False
+        case (Latent(), _) | (Sliding(), Chunked()) | (Chunked(), Sliding()):
+            return True
+        case _:
+            return False
 
 
 def _said(layer: Layer) -> str:
     if layer.shares_with is not None:
         return f"the cache of layer {layer.shares_with}"
-    kinds = [type(store).__name__.lower() for store in layer.stores]
-    return " + ".join(kinds) or "no cache"
+    return " + ".join(map(_kind, layer.stores)) or "no cache"
+
+
+def _kind(store: Store) -> str:
+    kind = type(store).__name__.lower()
+    if not isinstance(store, Indexer | Compressed):
+        return kind
+    cells = "" if store.tokens_per_cell == 1 else f" for {store.tokens_per_cell} tokens"
+    return f"{kind} of {store.kv_heads} x {store.key_length}{cells}"
 
 
 RULE = Rule(
