@@ -37,15 +37,15 @@ $(VENV)/.acceptance: $(VENV)/.dev
 
 # The broken file must be found out (1) and the sound one must pass (0).
 demo: $(VENV)/.runtime
-	@$(BIN)/python fixtures/build.py build/demo
-	@$(MAKE) --no-print-directory audit FILE=build/demo/gemma-3-270m-window-lost.gguf CODE_WANTED=1
-	@$(MAKE) --no-print-directory audit FILE=build/demo/gemma-3-270m.gguf CODE_WANTED=0
+	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m-window-lost gemma-3-270m
+	$(call audit,gemma-3-270m-window-lost.gguf,1)
+	$(call audit,gemma-3-270m.gguf,0)
 
-.PHONY: audit
-audit:
-	@echo; echo '$$ gguf-audit check $(FILE) --against google/gemma-3-270m'
-	@$(BIN)/gguf-audit check $(FILE) --against google/gemma-3-270m; code=$$?; \
-	  echo "exit code $$code"; test $$code -eq $(CODE_WANTED)
+define audit
+	@echo; echo '$$ gguf-audit check build/demo/$(1) --against google/gemma-3-270m'
+	@$(BIN)/gguf-audit check build/demo/$(1) --against google/gemma-3-270m; code=$$?; \
+	  echo "exit code $$code"; test $$code -eq $(2)
+endef
 
 test: $(VENV)/.dev
 	@$(BIN)/pytest -q -n 2
@@ -83,7 +83,7 @@ acceptance: $(VENV)/.acceptance
 	@$(BIN)/pytest -q -m acceptance
 
 bench: $(VENV)/.runtime
-	@$(BIN)/python fixtures/build.py build/demo
+	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
 
 clean:

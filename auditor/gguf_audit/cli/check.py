@@ -23,7 +23,7 @@ HELP = """\
 Audit GGUF files, alone or against a reference.
 
 TARGET is a file, any shard of a split set, or a folder. REF is a checkpoint folder,
-a config.json, another GGUF, or a Hub id that has a built-in card.
+a config.json, a reference card, or a Hub id that has a built-in card.
 
 \b
 Examples:
