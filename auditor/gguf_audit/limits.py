@@ -67,6 +67,13 @@ class Limits:
     #: Characters of one string in the JSON report: room for any message, not for a
     #: megabyte of template.
     report_characters: int = 4096
+    #: Address space of a llama.cpp that is asked about a file: a vocabulary, and the
+    #: states, which it allocates even when told to allocate nothing.
+    probe_memory_bytes: int = 8192 * MIB
+    #: Of its process; a vocabulary of 262,144 tokens takes one.
+    probe_seconds: int = 60
+    #: What it may answer and complain of; a few lines are real.
+    probe_output_bytes: int = MIB
 
 
 LIMITS = Limits()

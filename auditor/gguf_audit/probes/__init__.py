@@ -1,0 +1,1 @@
+"""Runs something real on a subject, in a process of its own: that is how we are checked."""

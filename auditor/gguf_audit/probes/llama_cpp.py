@@ -1,0 +1,288 @@
+"""Asks an installed llama.cpp what it makes of a file.
+
+llama.cpp is C++ that was not written for hostile files and ends its process where an
+assertion fails, so it runs in a child with limits, a clean environment and no data of
+the tensors: ``no_alloc`` makes it plan buffers without filling them.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from gguf_audit.limits import LIMITS
+from gguf_audit.runtime.llama_cpp import FlashAttention
+from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
+from gguf_audit.subject import Absent
+
+__all__ = ["INSTALL", "LIBRARY_VARIABLE", "Context", "Library", "find_library", "measure", "probe"]
+
+#: What brings a llama.cpp that we know how to ask.
+INSTALL = "pip install 'gguf-audit[probe]'"
+#: Names a libllama.so to ask instead.
+LIBRARY_VARIABLE = "GGUF_AUDIT_LIBLLAMA"
+
+#: Import name, distribution and place of the library in it.
+_PACKAGES = (
+    ("xllamacpp", "xllamacpp", "xllamacpp*.so"),
+    ("llama_cpp", "llama-cpp-python", "lib/libllama.so"),
+)
+_CHILD = Path(__file__).with_name("_libllama.py")
+_CRASHES = frozenset(
+    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
+)
+#: What llama.cpp says where our own limit on memory stopped it.
+_NO_MEMORY = re.compile(r"failed to allocate|unable to allocate|bad_alloc|not enough memory")
+#: The file and line of a failed assertion, or what an uncaught exception says.
+_LAST_WORDS = re.compile(r"(?:^|/)([\w.-]+:\d+: .+)$|what\(\): +(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A shared library that has llama.cpp in it."""
+
+    path: Path
+    #: Where it came from, ``xllamacpp 2026.10.11549``.
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Settings of one context, by the names of ``runtime.llama_cpp.plan``."""
+
+    context: int
+    parallel: int = 1
+    batch: int = 2048
+    ubatch: int = 512
+    cache_type_k: str = "f16"
+    cache_type_v: str = "f16"
+    swa_full: bool = False
+    kv_unified: bool = False
+    flash_attn: FlashAttention = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Talk:
+    """What a child said until it ended."""
+
+    answers: tuple[Mapping[str, object], ...]
+    complaints: str
+    #: As ``subprocess`` has it, ``None`` where we ended it ourselves.
+    code: int | None
+    reason: str = ""
+
+
+def find_library() -> Library | Absent:
+    """Return the llama.cpp to ask: the named one, else one of a known package's."""
+    if sys.platform != "linux":
+        return Absent("a llama.cpp can only be asked on Linux")
+    named = os.environ.get(LIBRARY_VARIABLE)
+    if named:
+        path = Path(named).absolute()
+        if not path.is_file():
+            return Absent(f"{LIBRARY_VARIABLE} names no file: {named}")
+        return Library(path=path, origin=path.name)
+    for module, distribution, place in _PACKAGES:
+        # Finding a top-level package doesn't import it.
+        spec = importlib.util.find_spec(module)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).glob(place)):
+                version = importlib.metadata.version(distribution)
+                return Library(path=path.absolute(), origin=f"{distribution} {version}")
+    return Absent(f"no llama.cpp is installed: {INSTALL}")
+
+
+def probe(model: Path, lengths: Sequence[int]) -> Probe | Absent:
+    """Load a model's header in the installed llama.cpp and make one context per length."""
+    library = find_library()
+    if isinstance(library, Absent):
+        return library
+    contexts = [Context(context=length) for length in lengths]
+    runtime, outcomes = measure(library, model, contexts)
+    return Probe(runtime=runtime, outcomes=dict(zip(lengths, outcomes, strict=True)))
+
+
+def measure(
+    library: Library, model: Path, contexts: Sequence[Context], *, metadata_only: bool = False
+) -> tuple[str, tuple[Outcome, ...]]:
+    """Return the library's name and version, and what it did for each context.
+
+    ``metadata_only`` lets llama.cpp invent every tensor that the architecture wants.
+    After a crash the contexts that are left get a new process.
+    """
+    outcomes: list[Outcome] = []
+    runtime = f"llama.cpp ({library.origin})"
+    while len(outcomes) < len(contexts):
+        talk = _talk(library, model, contexts[len(outcomes) :], metadata_only=metadata_only)
+        loaded, ended = False, False
+        for answer in talk.answers:
+            match answer:
+                case {"version": version, "build": build}:
+                    runtime = _runtime(library, version, build)
+                case {"loaded": True}:
+                    loaded = True
+                case {"bytes": int(size), "caches": list(lines)}:
+                    caches = tuple(map(str, cast("list[object]", lines)))
+                    outcomes.append(Allocated(bytes=size, caches=caches))
+                case {"refused": str(message)} if loaded:
+                    outcomes.append(_declined(message, loaded=True))
+                case {"refused": str(message)}:
+                    ended = True
+                    outcomes += [_declined(message, loaded=False)] * len(contexts)
+                case {"unusable": str(reason)}:
+                    ended = True
+                    outcomes += [Unmeasured(f"{runtime} can't be asked: {reason}")] * len(contexts)
+                case _:
+                    ended = True
+                    outcomes += [Unmeasured(f"{runtime} gave no answer we know")] * len(contexts)
+            if ended:
+                break
+        if not ended and len(outcomes) < len(contexts):
+            died = _death(talk, loaded=loaded)
+            # A model that can't be loaded can't be for any context.
+            outcomes += [died] * (1 if loaded else len(contexts))
+    return runtime, tuple(outcomes[: len(contexts)])
+
+
+def _runtime(library: Library, version: object, build: object) -> str:
+    number = f" b{build}" if build else ""
+    name = f" {version}" if version else ""
+    return f"llama.cpp{name}{number} ({library.origin})"
+
+
+def _declined(message: str, *, loaded: bool) -> Outcome:
+    shown = _shown(message)
+    if _NO_MEMORY.search(message):
+        return Unmeasured(f"llama.cpp ran out of the memory we give it: {shown}")
+    return Declined(message=shown, during="context" if loaded else "load")
+
+
+def _death(talk: _Talk, *, loaded: bool) -> Outcome:
+    if talk.code is None:
+        return Unmeasured(talk.reason)
+    if talk.code >= 0 or -talk.code not in _CRASHES:
+        what = f"signal {-talk.code}" if talk.code < 0 else f"exit code {talk.code}"
+        return Unmeasured(f"llama.cpp's process ended early, {what}: {_shown(talk.complaints)}")
+    if _NO_MEMORY.search(talk.complaints):
+        return Unmeasured("llama.cpp ran out of the memory we give it")
+    found = [first or second for first, second in _LAST_WORDS.findall(talk.complaints)]
+    message = found[0] if found else signal.Signals(-talk.code).name
+    return Declined(
+        message=_shown(message), kind="aborts", during="context" if loaded else "load"
+    )
+
+
+def _shown(text: str) -> str:
+    line = "".join(letter if letter.isprintable() else " " for letter in text).strip()
+    limit = LIMITS.shown_characters
+    return line if len(line) <= limit else f"{line[:limit]}..."
+
+
+def _talk(
+    library: Library, model: Path, contexts: Sequence[Context], *, metadata_only: bool
+) -> _Talk:
+    request = {
+        "library": str(library.path),
+        "model": str(model.absolute()),
+        "metadata_only": metadata_only,
+        "limits": {
+            "memory_bytes": LIMITS.probe_memory_bytes,
+            "cpu_seconds": LIMITS.probe_seconds,
+        },
+        "runs": [asdict(context) for context in contexts],
+    }
+    # Nothing of ours is in its environment, tokens least of all.
+    environment = {
+        "GGML_NO_BACKTRACE": "1",
+        "LD_LIBRARY_PATH": str(library.path.parent),
+        "LC_ALL": "C",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            answers, complaints, reason = _converse(process, json.dumps(request).encode())
+        finally:
+            # Also what it may have started.
+            _end(process)
+    code = None if reason else process.returncode
+    return _Talk(
+        answers=tuple(_parsed(answers)),
+        complaints=complaints.decode("utf-8", "replace"),
+        code=code,
+        reason=reason,
+    )
+
+
+def _converse(process: subprocess.Popen[bytes], request: bytes) -> tuple[bytes, bytes, str]:
+    """Return stdout, stderr and why we stopped listening, "" where it ended by itself."""
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    if stdin is None or stdout is None or stderr is None:
+        raise AssertionError("the pipes were asked for")
+    # A child that died at once leaves nobody to read.
+    try:
+        stdin.write(request)
+        stdin.close()
+    except BrokenPipeError:
+        pass
+    heard = {stdout: bytearray(), stderr: bytearray()}
+    deadline = time.monotonic() + LIMITS.probe_seconds
+    with selectors.DefaultSelector() as selector:
+        for pipe in heard:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                reason = f"llama.cpp took longer than {LIMITS.probe_seconds} s"
+                return bytes(heard[stdout]), bytes(heard[stderr]), reason
+            for key, _ in selector.select(left):
+                pipe = stdout if key.fileobj is stdout else stderr
+                chunk = os.read(pipe.fileno(), 1 << 16)
+                heard[pipe] += chunk
+                if not chunk:
+                    selector.unregister(pipe)
+                if len(heard[pipe]) > LIMITS.probe_output_bytes:
+                    return b"", b"", f"llama.cpp said over {LIMITS.probe_output_bytes} bytes"
+    process.wait(timeout=LIMITS.probe_seconds)
+    return bytes(heard[stdout]), bytes(heard[stderr]), ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _parsed(answers: bytes) -> list[Mapping[str, object]]:
+    """Return the complete lines that are objects; a crash may cut the last one."""
+    parsed: list[Mapping[str, object]] = []
+    for line in answers.decode("utf-8", "replace").splitlines(keepends=True):
+        if not line.endswith("\n"):
+            break
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            break
+        if isinstance(answer, dict):
+            parsed.append(cast("dict[str, object]", answer))
+    return parsed

@@ -1,0 +1,50 @@
+"""What an installed runtime was seen to do with a file, beside what we say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Allocated", "Declined", "Outcome", "Probe", "Unmeasured"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocated:
+    """It made a context whose caches take this many bytes."""
+
+    bytes: int
+    #: Its own log lines about them.
+    caches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declined:
+    """It wouldn't load the model or make the context, or died of it."""
+
+    #: Its own words, in one line.
+    message: str
+    #: As in ``errors.Refused``.
+    kind: Literal["refused", "aborts"] = "refused"
+    #: What it was about to do.
+    during: Literal["load", "context"] = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """We could not see: a limit of ours, or a runtime we don't know how to ask."""
+
+    reason: str
+
+
+Outcome = Allocated | Declined | Unmeasured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What one installed runtime did with one model."""
+
+    #: Name, version and where it came from.
+    runtime: str
+    #: Context length in tokens -> what happened; one sequence, f16, windows not full.
+    outcomes: Mapping[int, Outcome]
