@@ -3,7 +3,9 @@
 ## What it does
 Compares what llama.cpp computes from the metadata with the tensors that are in the file:
 embedding length, number of blocks, and the rows of each block's query, key and value
-projections. Defaults count: an absent `head_count_kv` means as many as query heads.
+projections. Defaults count: an absent `head_count_kv` means as many as query heads. Which
+projections don't fit tells the key: key and value share the number of heads, key and query
+the length of a head.
 
 ## Why it matters
 llama.cpp refuses the file (`wrong shape`, `wrong number of tensors`), or loads it where the
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
@@ -28,6 +31,12 @@ from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetK
 from gguf_audit.subject import Absent, Origin, Tensor
 from gguf_audit.where import Where
 
+Attention = Full | Sliding | Chunked
+
+HEADS = "attention.head_count"
+KV_HEADS = "attention.head_count_kv"
+KEY_LENGTH = "attention.key_length"
+VALUE_LENGTH = "attention.value_length"
 BLOCK = re.compile(r"blk\.([0-9]{1,9})\.")
 
 #: Blocks may be unrolled: more of them run than are stored (hrm_text.cpp).
@@ -39,9 +48,12 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     del settings
     if isinstance(model.architecture, Absent) or not model.gguf.tensors:
         return
-    yield from _embedding(model)
+    embedding = list(_embedding(model))
+    yield from embedding
     yield from _blocks(model)
-    yield from _projections(model)
+    # Heads that have no length of their own are a share of the embedding.
+    if not embedding or KEY_LENGTH in model.fields:
+        yield from _projections(model)
 
 
 def _embedding(model: Model) -> Iterator[Outcome]:
@@ -71,7 +83,7 @@ def _blocks(model: Model) -> Iterator[Outcome]:
     if stated is None or not found or model.fields.architecture in UNROLLED:
         return
     count = max(found) + 1
-    if count == stated:
+    if count == stated or _idle(model, range(count, stated), stated):
         return
     yield Hit(
         message=(
@@ -87,74 +99,161 @@ def _blocks(model: Model) -> Iterator[Outcome]:
     )
 
 
+def _idle(model: Model, blocks: range, stated: int) -> bool:
+    """Tell whether blocks have neither heads nor a feed-forward part: no tensor either."""
+    heads = _per_block(model, HEADS, stated)
+    feed_forward = _per_block(model, "feed_forward_length", stated)
+    if not blocks or heads is None or feed_forward is None:
+        return False
+    return not any(heads[index] or feed_forward[index] for index in blocks)
+
+
 def _projections(model: Model) -> Iterator[Outcome]:
-    """Yield one hit for each projection, on the first block where it doesn't fit."""
+    """Yield one hit for each key, on the first block whose tensors contradict it."""
     if not isinstance(model.implied, CacheLayout):
         return
+    heads = _per_block(model, HEADS, _integer(model, "block_count") or 0) or ()
     told: set[str] = set()
-    heads = _heads(model)
     for index, store in model.implied.stores():
-        if not isinstance(store, Full | Sliding | Chunked):
-            continue
-        rows: dict[str, tuple[int, ...]] = {
-            "attn_k": (store.kv_heads * store.key_length,),
-            "attn_v": (store.kv_heads * store.value_length,),
+        if isinstance(store, Full | Sliding | Chunked):
+            block = _Block(model, index, store, heads[index] if index < len(heads) else 0)
+            for contradiction in block.contradictions():
+                if contradiction.key not in told:
+                    told.add(contradiction.key)
+                    yield _hit(model, index, contradiction)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contradiction:
+    """A key that a projection contradicts."""
+
+    key: str
+    tensor: Tensor
+    #: What the metadata makes of the projection's rows: heads, elements of each.
+    count: int
+    length: int
+    #: What the key would have to be, ``None`` where that can't be told.
+    right: int | None = None
+
+
+class _Block:
+    """The projections of one block beside what the metadata makes of them."""
+
+    def __init__(self, model: Model, index: int, store: Attention, heads: int) -> None:
+        self.model = model
+        self.store = store
+        self.heads = heads
+        self.query = self._tensor(index, "attn_q")
+        self.keys = self._tensor(index, "attn_k")
+        self.values = self._tensor(index, "attn_v")
+        self.output = self._tensor(index, "attn_output")
+
+    def contradictions(self) -> Iterator[_Contradiction]:
+        """Yield one for each key that has to be wrong."""
+        store, query, keys, values = self.store, self.query, self.keys, self.values
+        wrong_query = query is not None and not self._query_fits(query)
+        wrong_keys = keys is not None and keys.shape[1] != store.kv_heads * store.key_length
+        wrong_values = values is not None and values.shape[1] != store.kv_heads * store.value_length
+        length = self._common_length() if wrong_query and wrong_keys else None
+        if keys is not None and length is not None:
+            # Queries and keys have the heads they should, of another length.
+            key = self._length_key(KEY_LENGTH)
+            yield _Contradiction(key, keys, store.kv_heads, store.key_length, length)
+            wrong_query = wrong_keys = False
+            if values is not None and values.shape[1] == store.kv_heads * length:
+                # Without a key of its own a value's length comes from the same default.
+                wrong_values = wrong_values and self._length_key(VALUE_LENGTH) in self.model.fields
+        if wrong_values and not wrong_keys and keys is not None and values is not None:
+            right = _share(values, store.kv_heads)
+            key = self._length_key(VALUE_LENGTH)
+            yield _Contradiction(key, values, store.kv_heads, store.value_length, right)
+        elif wrong_keys and keys is not None:
+            right = self._kv_heads() if wrong_values or values is None else None
+            yield _Contradiction(KV_HEADS, keys, store.kv_heads, store.key_length, right)
+        elif wrong_values and values is not None:
+            yield _Contradiction(
+                KV_HEADS, values, store.kv_heads, store.value_length, self._kv_heads()
+            )
+        if wrong_query and query is not None:
+            right = _share(query, store.key_length)
+            yield _Contradiction(HEADS, query, self.heads, store.key_length, right)
+
+    def _tensor(self, index: int, name: str) -> Tensor | None:
+        tensor = self.model.gguf.tensors.get(f"blk.{index}.{name}.weight")
+        return tensor if tensor is not None and len(tensor.shape) == 2 else None
+
+    def _query_fits(self, query: Tensor) -> bool:
+        wanted = self.heads * self.store.key_length
+        if self.heads == 0 or query.shape[1] == wanted:
+            return True
+        # Some architectures store the query's gate behind the query itself; what goes
+        # into the output projection tells such a query from one with more heads.
+        attended = self.heads * self.store.value_length
+        gated = self.output is None or self.output.shape[0] == attended
+        return query.shape[1] == 2 * wanted and gated
+
+    def _common_length(self) -> int | None:
+        """Return the length that heads have by queries and keys alike."""
+        if self.query is None or self.keys is None:
+            return None
+        length = _share(self.keys, self.store.kv_heads)
+        of_query = _share(self.query, self.heads)
+        return length if length is not None and of_query in (length, 2 * length) else None
+
+    def _kv_heads(self) -> int | None:
+        """Return the number of heads that keys and values have alike."""
+        found = {
+            _share(tensor, length)
+            for tensor, length in (
+                (self.keys, self.store.key_length),
+                (self.values, self.store.value_length),
+            )
+            if tensor is not None
         }
-        if heads is not None and index < len(heads):
-            wide = heads[index] * store.key_length
-            # Some architectures store the query's gate behind the query itself.
-            rows["attn_q"] = (wide, 2 * wide)
-        for name, wanted in rows.items():
-            tensor = model.gguf.tensors.get(f"blk.{index}.{name}.weight")
-            if name in told or tensor is None or len(tensor.shape) != 2:
-                continue
-            if tensor.shape[1] not in wanted:
-                told.add(name)
-                yield _projection(model, tensor, index, wanted[0], store)
+        return found.pop() if len(found) == 1 else None
+
+    def _length_key(self, key: str) -> str:
+        windowed = isinstance(self.store, Sliding | Chunked)
+        return f"{key}_swa" if windowed and f"{key}_swa" in self.model.fields else key
 
 
-def _projection(
-    model: Model, tensor: Tensor, index: int, wanted: int, store: Full | Sliding | Chunked
-) -> Hit:
-    query = ".attn_q." in tensor.name
-    key, length = (
-        ("attention.head_count", store.key_length)
-        if query
-        else (
-            "attention.head_count_kv",
-            store.value_length if ".attn_v." in tensor.name else store.key_length,
-        )
-    )
-    rows = tensor.shape[1]
-    field = model.fields.find(key)
-    origin = Origin.KEY if field is not None else Origin.RUNTIME_DEFAULT
-    heads, rest = divmod(rows, length) if length else (0, rows)
+def _share(tensor: Tensor, parts: int) -> int | None:
+    """Return a tensor's rows in each of equal parts, ``None`` where they don't divide."""
+    count, rest = divmod(tensor.shape[1], parts) if parts else (0, 1)
+    return None if rest else count
+
+
+def _hit(model: Model, index: int, found: _Contradiction) -> Hit:
+    full_key = model.fields.key(found.key)
+    field = model.fields.find(found.key)
+    wanted, rows = found.count * found.length, found.tensor.shape[1]
+    # A length that is a share of the embedding moves with the heads: then either may
+    # be what went wrong.
+    certain = found.key not in (HEADS, KV_HEADS) or KEY_LENGTH in model.fields
     repair: Repair = Reconvert()
-    if not rest and field is not None and isinstance(field.value, int):
-        repair = SetKey(key=field.key, value=heads, present=True)
-    absent = "" if field is not None else ", absent, so the default"
+    if found.right and certain and field is not None and isinstance(field.value, int):
+        repair = SetKey(key=full_key, value=found.right, present=True)
+    state = "says so" if field is not None else "is absent, so by default"
     return Hit(
         message=(
-            f"needs {wanted} rows ({model.fields.key(key)}{absent} {wanted // length if length else 0}"
-            f" x {length} elements), {tensor.name} has {rows}"
+            f"needs {wanted} rows ({found.count} heads of {found.length} elements, "
+            f"{full_key} {state}), {found.tensor.name} has {rows}"
         ),
         where=Where(
-            key=model.fields.key(key), tensor=tensor.name, layer=index, offset=tensor.info_offset
+            key=full_key, tensor=found.tensor.name, layer=index, offset=found.tensor.info_offset
         ),
         expected=rows,
         actual=wanted,
-        origin=origin,
+        origin=Origin.KEY if field is not None else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=repair,
     )
 
 
-def _heads(model: Model) -> tuple[int, ...] | None:
-    blocks = _integer(model, "block_count")
-    if blocks is None:
-        return None
+def _per_block(model: Model, key: str, blocks: int) -> tuple[int, ...] | None:
+    """Read a key whose wrong length is another rule's cause."""
     try:
-        return model.fields.per_block("attention.head_count", blocks)
+        return model.fields.per_block(key, blocks)
     except Refused:
         return None
 
