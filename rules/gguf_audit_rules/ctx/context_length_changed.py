@@ -85,7 +85,12 @@ def _judged(fields: Fields, actual: int, expected: int) -> tuple[Severity, str]:
         return Severity.WARNING, ": the runtime stops short of what the model can do"
     factor = arch.effective(fields, "rope.scaling.factor")
     scale = 1 if factor is None or not isinstance(factor.value, int | float) else factor.value
-    if scale > 1 and round(expected * scale) == actual:
+    original = arch.effective(fields, "rope.scaling.original_context_length")
+    lengths = {expected}
+    if original is not None and original.origin is Origin.KEY and isinstance(original.value, int):
+        # Qwen3 is trained for 40,960 tokens and extended from 32,768 of them.
+        lengths.add(original.value)
+    if scale > 1 and actual in {round(length * scale) for length in lengths}:
         return Severity.INFO, f", extended on purpose: the file scales RoPE by {scale:g}"
     return Severity.ERROR, " and no RoPE scaling in the file explains it"
 
