@@ -41,6 +41,10 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         return
     fields = conversion.model.fields
     expected, actual = _scaling(conversion.expected_fields), _scaling(fields)
+    if ORIGINAL not in fields and ORIGINAL not in conversion.expected_fields:
+        # Both take it from the context length, which is context-length-changed's.
+        expected.pop(ORIGINAL, None)
+        actual.pop(ORIGINAL, None)
     differing = [
         key for key in {**expected, **actual} if not same(expected.get(key), actual.get(key))
     ]
@@ -66,7 +70,9 @@ def _scaling(fields: Fields) -> dict[str, object]:
     kind = _effective(fields, TYPE)
     factor = _effective(fields, FACTOR)
     scaling: dict[str, object] = {}
-    if kind not in (None, "none") and not (kind == "linear" and factor in (None, 0, 1)):
+    if kind in ("linear", "yarn") and factor in (None, 0, 1):
+        kind = None  # By any type, a factor of one scales nothing.
+    if kind not in (None, "none"):
         scaling = {TYPE: kind, FACTOR: factor}
         if kind in ("yarn", "longrope"):
             scaling[ORIGINAL] = _effective(fields, ORIGINAL)
