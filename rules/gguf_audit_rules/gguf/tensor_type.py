@@ -26,13 +26,16 @@ from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Reconvert, Rule, 
 from gguf_audit.subject import Tensor
 from gguf_audit.where import Where
 
+SHOWN = 5
+
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
-    """Yield one outcome for each type that llama.cpp doesn't read."""
+    """Yield one hit for each type that llama.cpp doesn't read, one for ragged rows."""
     del settings
     tensors = [tensor for file in model.gguf.files for tensor in file.tensors]
     counts = Counter(tensor.type.id for tensor in tensors)
     told: set[int] = set()
+    unknown: list[Tensor] = []
     ragged: Tensor | None = None
     for tensor in tensors:
         type_ = tensor.type
@@ -64,11 +67,15 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
                 repair=Reconvert(),
             )
         elif type_.block_elements is None:
-            yield NoEvidence(
-                f"{counts[type_.id]} tensors have a type that nobody here knows, "
-                f"id {type_.id}; the first is {tensor.name}",
-                kind="limit",
-            )
+            unknown.append(tensor)
+    if unknown:
+        ids = [str(tensor.type.id) for tensor in unknown]
+        more = ", ..." if len(ids) > SHOWN else ""
+        yield NoEvidence(
+            f"{sum(counts[tensor.type.id] for tensor in unknown)} tensors have a type that nobody "
+            f"here knows, id {', '.join(ids[:SHOWN])}{more}; the first is {unknown[0].name}",
+            kind="limit",
+        )
     if ragged is not None:
         yield _ragged(model, ragged)
 
