@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gguf_audit.subject import Array, Gguf, Origin, Value
 
-__all__ = ["BPE", "SCORED", "SPECIAL_KEYS", "special_id", "tokens"]
+__all__ = ["BPE", "SCORED", "SPECIAL_KEYS", "default_id", "special_id", "tokens"]
 
 MODEL = "tokenizer.ggml.model"
 BPE = "gpt2"
@@ -48,7 +48,13 @@ def special_id(gguf: Gguf, name: str) -> Value[int] | None:
     stored = gguf.integer(key)
     if stored is not None:
         return Value(value=stored, origin=Origin.KEY, key=key)
-    default = DEFAULTS.get(gguf.string(MODEL) or "", {}).get(name)
+    default = default_id(gguf, key)
     if default is None:
         return None
     return Value(value=default, origin=Origin.RUNTIME_DEFAULT, key=key)
+
+
+def default_id(gguf: Gguf, key: str) -> int | None:
+    """Return the id that llama.cpp takes where a key has none, ``None`` if it takes none."""
+    defaults = DEFAULTS.get(gguf.string(MODEL) or "", {})
+    return next((id_ for name, id_ in defaults.items() if SPECIAL_KEYS[name] == key), None)

@@ -35,7 +35,7 @@ from gguf_audit.rule import (
 )
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import MODEL, SPECIAL_KEYS, special_id
+from gguf_audit_rules.tok._vocabulary import MODEL, SPECIAL_KEYS, special_id, tokens
 
 #: Without these generation itself goes wrong.
 VITAL = frozenset({"bos", "eos"})
@@ -45,8 +45,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each special id that is lost or changed."""
     del settings
     gguf = conversion.model.gguf
-    if gguf.string(MODEL) is None:
-        return
+    if gguf.string(MODEL) is None or tokens(gguf) is None:
+        return  # Without a vocabulary there is nothing that an id could mean.
     tokenizer = conversion.checkpoint.tokenizer
     if isinstance(tokenizer, Absent):
         yield NoEvidence(f"the special tokens: {tokenizer.reason}")

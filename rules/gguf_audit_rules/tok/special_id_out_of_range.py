@@ -1,7 +1,8 @@
 """A special token id is beyond the end of the token list.
 
 ## What it does
-Checks every `tokenizer.ggml.*_token_id` against the number of tokens.
+Checks every `tokenizer.ggml.*_token_id` against the number of tokens. 4294967295 is
+llama.cpp's "none" and in order where it has no default that it would take instead.
 
 ## Why it matters
 llama.cpp warns and uses its own default instead, which is another token; other engines
@@ -22,9 +23,11 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import tokens
+from gguf_audit_rules.tok._vocabulary import default_id, tokens
 
 PREFIX, SUFFIX = "tokenizer.ggml.", "_token_id"
+#: ``LLAMA_TOKEN_NULL``, -1, in 32 bits without a sign.
+NONE = (1 << 32) - 1
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -39,6 +42,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             continue
         value = gguf.integer(key)
         if value is None or 0 <= value < listed.count:
+            continue
+        if value == NONE and default_id(gguf, key) is None:
             continue
         yield Hit(
             message=f"needs an id below {listed.count}, {key} is {value}",
