@@ -16,6 +16,7 @@ from gguf_audit import arch
 from gguf_audit.errors import (
     AuditError,
     LimitError,
+    MalformedError,
     ReferenceUnavailableError,
     Refused,
     SourceError,
@@ -131,18 +132,26 @@ def _locate(target: str) -> Iterator[_Located]:
     if not path.is_dir():
         yield _Located(target)
         return
+    unread: list[OSError] = []
     found = False
-    for name in _models_in(path):
+    for name in _models_in(path, unread):
         found = True
         yield _Located(name)
+    for error in unread:
+        found = True
+        name = os.fsdecode(error.filename)
+        yield _Located(name, SourceError(f"can't list {name}: {error.strerror}"))
     if not found:
         yield _Located(target, SourceError(f"{target} has no .gguf file in it"))
 
 
-def _models_in(folder: Path) -> Iterator[str]:
-    """Yield every GGUF file below a folder, of a split set only its first shard here."""
+def _models_in(folder: Path, unread: list[OSError]) -> Iterator[str]:
+    """Yield every GGUF file below a folder, of a split set only its first shard here.
+
+    Folders that can't be listed are added to ``unread``.
+    """
     sets: set[tuple[str, str, int]] = set()
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder, onerror=unread.append):
         folders.sort()
         for name in sorted(files):
             if not name.endswith(".gguf"):
@@ -336,12 +345,21 @@ class _Audit:
                         hits.append((rule, outcome))
             except LimitError as error:
                 self.skips.append(Skip(rule=rule.id, kind="limit", reason=error.message))
+            except (MalformedError, SourceError) as error:
+                # Arrays and tokenizers are read when a rule first asks for them.
+                self._missed(error)
+                self.skips.append(Skip(rule=rule.id, kind="no-evidence", reason=error.message))
             except Exception as error:
                 # One broken rule must not hide what the others find.
                 reason = f"{type(error).__name__}: {error}"
                 self.skips.append(Skip(rule=rule.id, kind="crashed", reason=reason))
         for rule, hit in _one_per_cause(hits):
             yield self._finding(rule, hit)
+
+    def _missed(self, error: AuditError) -> None:
+        """Note once why something wasn't read, however many rules ask for it."""
+        if all(error.message != known.message for known in self.errors):
+            self.errors.append(error)
 
     def _run(self, rule: Rule, settings: Settings) -> Iterator[Outcome]:
         match rule.check:
@@ -480,6 +498,8 @@ def _kind(gguf: Gguf) -> SubjectKind:
         return "mmproj"
     if type_ == "imatrix" or architecture == "imatrix":
         return "imatrix"
+    if architecture == "controlvector":
+        return "other"
     if not gguf.tensors and gguf.array("tokenizer.ggml.tokens") is not None:
         return "vocabulary"
     return "model" if architecture is not None or gguf.tensors else "other"
@@ -492,10 +512,13 @@ def _missing(part: str, checkpoint: Checkpoint | AuditError | None) -> str | Non
     if isinstance(checkpoint, AuditError):
         return "the reference can't be read"
     found: object = None
-    if part == "tokenizer":
-        found = checkpoint.tokenizer
-    if part == "template":
-        found = checkpoint.chat_templates
+    try:
+        if part == "tokenizer":
+            found = checkpoint.tokenizer
+        if part == "template":
+            found = checkpoint.chat_templates
+    except AuditError as error:
+        return error.message
     return found.reason if isinstance(found, Absent) else None
 
 
@@ -504,27 +527,40 @@ def _one_per_cause(hits: Sequence[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit
 
     The other hit must name the same key, unless the deferring one names none.
     """
-    hosts = {index: host for index in range(len(hits)) if (host := _host(index, hits)) is not None}
+    hosts = _hosts(hits)
     folded: dict[int, list[str]] = {}
     for index in hosts:
-        host = index
-        while host in hosts:
-            host = hosts[host]
-        folded.setdefault(host, []).append(hits[index][1].message)
+        folded.setdefault(_last(index, hosts), []).append(hits[index][1].message)
     for index, (rule, hit) in enumerate(hits):
         if index not in hosts:
             more = tuple(folded.get(index, ()))
             yield rule, replace(hit, consequences=hit.consequences + more) if more else hit
 
 
-def _host(index: int, hits: Sequence[tuple[Rule, Hit]]) -> int | None:
-    rule, hit = hits[index]
-    for position, (other_rule, other) in enumerate(hits):
-        tells = other_rule.id in rule.defers_to or _family(other_rule) in rule.defers_to
-        same = hit.where.key is None or hit.where.key == other.where.key
-        if other_rule is not rule and tells and same:
-            return position
-    return None
+def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
+    """Return which hit is folded into which, by position.
+
+    Looked up by rule and key: a hostile file has more hits than may be compared with
+    each other. Two rules of a pack that defer to each other both stay.
+    """
+    first: dict[tuple[str, str | None], int] = {}
+    for position, (rule, hit) in enumerate(hits):
+        for code in (rule.id, _family(rule)):
+            first.setdefault((code, hit.where.key), position)
+            first.setdefault((code, None), position)
+    hosts: dict[int, int] = {}
+    for position, (rule, hit) in enumerate(hits):
+        found = [first.get((code, hit.where.key)) for code in rule.defers_to]
+        others = [host for host in found if host is not None and hits[host][0] is not rule]
+        if others and _last(min(others), hosts) != position:
+            hosts[position] = min(others)
+    return hosts
+
+
+def _last(index: int, hosts: Mapping[int, int]) -> int:
+    while index in hosts:
+        index = hosts[index]
+    return index
 
 
 def _family(rule: Rule) -> str:
