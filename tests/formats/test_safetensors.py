@@ -52,7 +52,7 @@ def _error(content: bytes) -> AuditError:
     return caught.value
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 @given(
     shapes=st.dictionaries(
         st.text(min_size=1), st.tuples(st.sampled_from(_DTYPES), _SHAPES), max_size=6
