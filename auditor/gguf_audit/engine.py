@@ -545,16 +545,25 @@ def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
     """
     first: dict[tuple[str, str | None], int] = {}
     for position, (rule, hit) in enumerate(hits):
-        for code in (rule.id, _family(rule)):
-            first.setdefault((code, hit.where.key), position)
-            first.setdefault((code, None), position)
+        first.setdefault((rule.id, hit.where.key), position)
+        first.setdefault((rule.id, None), position)
+    spoken = {rule.id: rule for rule, _ in hits}
+    tellers = {
+        rule.id: [other for other in spoken.values() if _defers(rule, other)]
+        for rule in spoken.values()
+    }
     hosts: dict[int, int] = {}
     for position, (rule, hit) in enumerate(hits):
-        found = [first.get((code, hit.where.key)) for code in rule.defers_to]
-        others = [host for host in found if host is not None and hits[host][0] is not rule]
-        if others and _last(min(others), hosts) != position:
-            hosts[position] = min(others)
+        found = [first.get((other.id, hit.where.key)) for other in tellers[rule.id]]
+        told = [host for host in found if host is not None]
+        if told and _last(min(told), hosts) != position:
+            hosts[position] = min(told)
     return hosts
+
+
+def _defers(rule: Rule, other: Rule) -> bool:
+    codes = (other.id, _family(other))
+    return other is not rule and any(code in rule.defers_to for code in codes)
 
 
 def _last(index: int, hosts: Mapping[int, int]) -> int:
