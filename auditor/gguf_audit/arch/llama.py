@@ -8,122 +8,78 @@ from __future__ import annotations
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, plain
-from gguf_audit.arch._base import Draft, base_keys
-from gguf_audit.arch._config import Config, malformed
-from gguf_audit.arch._keys import Either, Keys
-from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch._base import Draft
+from gguf_audit.arch._config import Config
+from gguf_audit.arch._keys import Either
+from gguf_audit.arch._recipe import Recipe, head_length, rope_whole, sizes
+from gguf_audit.arch.architecture import Architecture
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
 
-__all__ = ["ARCHITECTURES", "filled", "llama_keys"]
+__all__ = ["ARCHITECTURES"]
 
 #: LlamaConfig, MistralConfig and MixtralConfig of transformers 4.57.6.
 DEFAULTS: dict[str, dict[str, Json]] = {
-    "llama": {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "intermediate_size": 11008,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "max_position_embeddings": 2048,
-        "rms_norm_eps": 1e-6,
-        "rope_theta": 10000.0,
-    },
-    "mistral": {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "max_position_embeddings": 131072,
-        "rms_norm_eps": 1e-6,
-        "rope_theta": 10000.0,
-        "sliding_window": 4096,
-    },
-    "mixtral": {
-        "vocab_size": 32000,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "max_position_embeddings": 131072,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 1000000.0,
-        "sliding_window": None,
-        "num_local_experts": 8,
-        "num_experts_per_tok": 2,
-    },
+    "llama": sizes(32000, 4096, 11008, 32, 32, None, None, 2048, 1e-6, 1e4),
+    "mistral": sizes(32000, 4096, 14336, 32, 32, 8, None, 131072, 1e-6, 1e4)
+    | {"sliding_window": 4096},
+    "mixtral": sizes(32000, 4096, 14336, 32, 32, 8, None, 131072, 1e-5, 1e6)
+    | {"num_local_experts": 8, "num_experts_per_tok": 2},
 }
+VOCABULARY = {"vocab_size": "vocab_size"}
 
 
-def head_length(config: Config) -> int:
-    """Return ``hidden_size`` / heads, which the converter takes for a head's length."""
-    heads = config.need("num_attention_heads", "n_head", "n_heads")
-    if heads == 0:
-        raise malformed("num_attention_heads", 0, "a number of heads")
-    return config.need("hidden_size", "n_embd", "dim") // heads
-
-
-def filled(config: Config, *, head_dim: bool = True) -> Config:
-    """Return a config with what LlamaConfig and many others compute for themselves.
-
-    Null ``num_key_value_heads`` means one per query head and, with ``head_dim``, null
-    ``head_dim`` means ``hidden_size`` / heads.
-    """
-    values: dict[str, Json] = {}
-    if config.get("num_key_value_heads") is None:
-        values["num_key_value_heads"] = config.need("num_attention_heads")
-    if head_dim and config.get("head_dim") is None:
-        values["head_dim"] = head_length(config)
-    return config.with_values(**values)
-
-
-def llama_keys(config: Config) -> Draft:
-    """Return what ``LlamaModel.set_gguf_parameters`` writes."""
-    keys = base_keys(config)
-    keys["vocab_size"] = config.need("vocab_size")
-    length = config.integer("head_dim")
-    keys["rope.dimension_count"] = head_length(config) if length is None else length
-    return keys
-
-
-def _keys(config: Config) -> Keys:
-    if config.get("model_type") in ("llama", None):
-        return llama_keys(filled(config))
-    keys = llama_keys(config)
-    if config.get("model_type") == "mistral" and config.get("head_dim") is None:
+def _head_of_mistral(config: Config, keys: Draft) -> Draft:
+    if config.get("head_dim") is None and config.get("model_type") == "mistral":
         # only the MistralConfig of transformers 5 computes it
         for name in ("attention.key_length", "attention.value_length"):
             keys[name] = Either(None, (head_length(config),))
     return keys
 
 
-def _ideal_layout(config: Config) -> CacheLayout:
+def _windowed(config: Config) -> CacheLayout:
     if config.get("model_type") not in ("mistral", "mixtral"):
         return _ideal.full(config)
     tokens = config.integer("sliding_window")
     return _ideal.windowed(config, ("sliding_attention",) * config.blocks(), tokens)
 
 
+LLAMA = Recipe(
+    takes=(
+        "IQuestCoderForCausalLM",
+        "JanusForConditionalGeneration",
+        "LLaMAForCausalLM",
+        "LlamaForCausalLM",
+        "LlamaModel",
+        "Sarashina2VisionForCausalLM",
+        "VLlama3ForCausalLM",
+    ),
+    writes="llama",
+    defaults={"llama": DEFAULTS["llama"]},
+    fills_kv_heads=True,
+    fills_head_dim=True,
+    needs=VOCABULARY,
+    rope=rope_whole,
+)
+MISTRAL = Recipe(
+    takes=(
+        "LlavaForConditionalGeneration",
+        "MistralForCausalLM",
+        "MixtralForCausalLM",
+        "VoxtralForConditionalGeneration",
+    ),
+    writes="llama",
+    defaults=DEFAULTS,
+    needs=VOCABULARY,
+    rope=rope_whole,
+    more=_head_of_mistral,
+    ideal=_windowed,
+)
+
 ARCHITECTURES = (
     Architecture(
         names=("llama",),
         implied=plain(RMS),
-        converters=(
-            Converter(
-                takes=(
-                    "LLaMAForCausalLM",
-                    "LlamaForCausalLM",
-                    "MistralForCausalLM",
-                    "MixtralForCausalLM",
-                ),
-                writes="llama",
-                defaults=DEFAULTS,
-                keys=_keys,
-                ideal=_ideal_layout,
-            ),
-        ),
+        converters=(LLAMA.converter(), MISTRAL.converter()),
     ),
 )
