@@ -143,7 +143,10 @@ def mebibytes(count: int) -> str:
 
 
 def cost(conversion: Conversion) -> str:
-    """Say what the difference costs at ``COMPARED_TOKENS``, "" where it can't be said."""
+    """Say what the difference costs at ``COMPARED_TOKENS``, behind a colon.
+
+    "" where it can't be said.
+    """
     expected_fields = conversion.expected_fields
     implied = kept_bytes(conversion.model)
     if implied is None or isinstance(expected_fields, Absent):
@@ -156,6 +159,6 @@ def cost(conversion: Conversion) -> str:
         return ""
     equal = ", equal to full attention" if saves and implied == full else ""
     return (
-        f"{mebibytes(implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
+        f": {mebibytes(implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
         f"where a right conversion keeps {mebibytes(right)}"
     )

@@ -40,7 +40,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     yield Hit(
         message=(
             f"needs {_said(first.expected)} on {named(differing, len(compared))}, this file "
-            f"makes it {_said(first.implied)}: {cost(conversion)}"
+            f"makes it {_said(first.implied)}{cost(conversion)}"
         ),
         where=Where(layer=first.index),
         expected=_said(first.expected),

@@ -111,8 +111,7 @@ def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]
     return Hit(
         message=(
             f"needs {first.expected} {title} on {layers}, this file makes it {first.actual} "
-            f"({fields.key(key)} {'is absent' if field is None else 'says so'}): "
-            f"{cost(conversion)}"
+            f"({fields.key(key)} {'is absent' if field is None else 'says so'}){cost(conversion)}"
         ),
         where=Where(key=fields.key(key), layer=first.index),
         expected=first.expected,

@@ -51,7 +51,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         message=(
             f"needs a latent of {theirs.key_length} elements per token on "
             f"{named(layers, len(compared))}, this file keeps {ours.kv_heads} heads of "
-            f"{ours.key_length} + {ours.value_length} elements: {cost(conversion)}"
+            f"{ours.key_length} + {ours.value_length} elements{cost(conversion)}"
         ),
         where=Where(key=fields.key(KEY), layer=first),
         expected=theirs.key_length,

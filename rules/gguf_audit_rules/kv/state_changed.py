@@ -45,7 +45,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     yield Hit(
         message=(
             f"needs a recurrent state of {wanted:,} elements on {layers}, this file makes it "
-            f"{kept:,}: {cost(conversion)}"
+            f"{kept:,}{cost(conversion)}"
         ),
         where=Where(layer=first),
         expected=wanted,

@@ -67,7 +67,7 @@ def _size(conversion: Conversion, compared: list[Windows]) -> Iterator[Outcome]:
     yield Hit(
         message=(
             f"needs a {expected}-token window on {layers}, "
-            f"{fields.key(SIZE)} makes it {actual}: {cost(conversion)}"
+            f"{fields.key(SIZE)} makes it {actual}{cost(conversion)}"
         ),
         where=Where(key=fields.key(SIZE), layer=first),
         expected=expected,
@@ -96,7 +96,7 @@ def _pattern(conversion: Conversion, compared: list[Windows]) -> Iterator[Outcom
         message=(
             f"needs the window on {_strip(expected, total)}, this file has it "
             f"on {_strip(implied, total)}, other than it should be on "
-            f"{named(shifted, total)}: {cost(conversion)}"
+            f"{named(shifted, total)}{cost(conversion)}"
         ),
         where=Where(key=fields.key(PATTERN), layer=shifted[0]),
         expected=[expected.get(index) is not None for index in range(total)],

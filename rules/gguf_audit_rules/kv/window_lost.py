@@ -50,7 +50,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     yield Hit(
         message=(
             f"needs a {size}-token window on {named(list(wanted), total)}, "
-            f"{fields.key(KEY)} is {'absent' if absent else 'not in effect'}: {cost(conversion)}"
+            f"{fields.key(KEY)} is {'absent' if absent else 'not in effect'}{cost(conversion)}"
         ),
         where=Where(key=fields.key(KEY)),
         expected=sizes[0] if len(sizes) == 1 else sizes,
