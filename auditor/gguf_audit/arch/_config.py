@@ -85,9 +85,15 @@ class Config:
 
     def with_values(self, **values: Json) -> Config:
         """Return a copy in which some values are others."""
+        return self._copy({**self._values, **values})
+
+    def without(self, *names: str) -> Config:
+        """Return a copy in which some names are absent."""
+        return self._copy({name: v for name, v in self._values.items() if name not in names})
+
+    def _copy(self, values: Mapping[str, Json]) -> Config:
         copy = Config({})
-        copy.raw, copy.root = self.raw, self.root
-        copy._values = {**self._values, **values}
+        copy.raw, copy.root, copy._values = self.raw, self.root, values
         return copy
 
     def integer(self, *names: str) -> int | None:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gguf_audit.arch._config import Config, malformed
-from gguf_audit.layout import CacheLayout, Chunked, Full, Layer, Sliding, Store
+from gguf_audit.layout import (
+    CacheLayout,
+    Chunked,
+    Full,
+    Layer,
+    Recurrent,
+    Sliding,
+    StatePart,
+    Store,
+)
 
 __all__ = ["chunked", "full", "heads", "layer_types", "layout", "periodic", "sliding", "windowed"]
 
@@ -41,6 +50,15 @@ def layout(stores: Iterable[Store | Sequence[Store]]) -> CacheLayout:
         several = tuple(kept) if isinstance(kept, Sequence) else (kept,)
         layers.append(Layer(index=index, stores=several))
     return CacheLayout(layers=tuple(layers))
+
+
+def state(*, conv: int = 0, ssm: int = 0) -> Recurrent:
+    """Return a state: what convolutions remember, in 16 bits, and the rest, in 32."""
+    parts = (
+        StatePart(name="conv", elements=conv, type="bf16"),
+        StatePart(name="ssm", elements=ssm, type="f32"),
+    )
+    return Recurrent(parts=tuple(part for part in parts if part.elements))
 
 
 def sliding(store: Full, tokens: int) -> Sliding:

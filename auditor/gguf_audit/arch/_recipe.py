@@ -20,6 +20,7 @@ __all__ = [
     "filled",
     "head_length",
     "needed",
+    "number",
     "rope_share",
     "rope_whole",
     "sizes",
@@ -148,6 +149,14 @@ def _value(config: Config, key: str, name: str) -> Written | None:
     if key in FLAGS:
         return config.boolean(name)
     return config.integer(name)
+
+
+def number(config: Config, *names: str) -> float:
+    """Return a number without which there is no conversion."""
+    value = config.number(*names)
+    if value is None:
+        raise malformed(config.first(*names) or names[0], None, "a number")
+    return value
 
 
 def drafts_of(config: Config, name: str = "num_nextn_predict_layers") -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, Window, windowed
 from gguf_audit.arch._base import base_keys, rope_of_full_layers, rope_parameters
-from gguf_audit.arch._config import Config, malformed, to_number
+from gguf_audit.arch._config import Config, to_number
 from gguf_audit.arch._keys import Keys
+from gguf_audit.arch._recipe import number
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
@@ -60,20 +61,13 @@ def _gemma2_keys(config: Config) -> Keys:
         "feed_forward_length": config.need("intermediate_size"),
         "attention.head_count": config.need("num_attention_heads"),
         "attention.head_count_kv": config.need(kv_heads),
-        "attention.layer_norm_rms_epsilon": _number(config, "rms_norm_eps"),
+        "attention.layer_norm_rms_epsilon": number(config, "rms_norm_eps"),
         "attention.key_length": length,
         "attention.value_length": length,
-        "attn_logit_softcapping": _number(config, "attn_logit_softcapping"),
-        "final_logit_softcapping": _number(config, "final_logit_softcapping"),
+        "attn_logit_softcapping": number(config, "attn_logit_softcapping"),
+        "final_logit_softcapping": number(config, "final_logit_softcapping"),
         "attention.sliding_window": config.need("sliding_window"),
     }
-
-
-def _number(config: Config, name: str) -> float:
-    value = config.number(name)
-    if value is None:
-        raise malformed(name, None, "a number")
-    return value
 
 
 def _gemma3_keys(config: Config) -> Keys:

@@ -16,7 +16,7 @@ from gguf_audit.arch._recipe import Recipe, needed, rope_share, sizes, with_draf
 from gguf_audit.arch._states import SSM, hybrid, intervals, selective
 from gguf_audit.arch.architecture import Architecture
 from gguf_audit.arch.qwen import EXPERTS, SHARED
-from gguf_audit.layout import CacheLayout, Recurrent, StatePart, Store
+from gguf_audit.layout import CacheLayout, Recurrent, Store
 from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
@@ -112,9 +112,9 @@ def _state(config: Config) -> Recurrent:
     keys = config.need("linear_key_head_dim") * config.need("linear_num_key_heads")
     values = config.need("linear_value_head_dim") * config.need("linear_num_value_heads")
     steps = config.need("linear_conv_kernel_dim") - 1
-    conv = StatePart(name="conv", elements=steps * (2 * keys + values), type="bf16")
-    ssm = StatePart(name="ssm", elements=config.need("linear_key_head_dim") * values)
-    return Recurrent(parts=(conv, ssm))
+    return _ideal.state(
+        conv=steps * (2 * keys + values), ssm=config.need("linear_key_head_dim") * values
+    )
 
 
 def _recipe(*takes: str, writes: str, defaults: dict[str, dict[str, Json]]) -> Recipe:

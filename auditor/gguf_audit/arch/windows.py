@@ -53,16 +53,6 @@ ARCHITECTURES = (
         saves=frozenset({"window"}),
     ),
     Architecture(
-        names=("gpt-oss",),
-        implied=windowed(Window(period=2), RMS, EXPERTS),
-        saves=frozenset({"window"}),
-    ),
-    Architecture(
-        names=("granite_swa",),
-        implied=windowed(LISTED, RMS, "logit_scale"),
-        saves=frozenset({"window"}),
-    ),
-    Architecture(
         names=("laguna",),
         implied=windowed(
             Window(when_absent=0, zero_is_none=True, period=4, dense_first=True),
@@ -97,11 +87,6 @@ ARCHITECTURES = (
         saves=frozenset({"window"}),
     ),
     Architecture(names=("olmo2",), implied=windowed(OPTIONAL, RMS)),
-    Architecture(
-        names=("plamo3",),
-        implied=windowed(Window(when_absent=0, zero_is_none=True, period=8), RMS),
-        saves=frozenset({"window"}),
-    ),
     Architecture(
         names=("smallthinker",),
         implied=windowed(
