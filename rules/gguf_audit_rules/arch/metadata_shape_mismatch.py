@@ -37,6 +37,7 @@ HEADS = "attention.head_count"
 KV_HEADS = "attention.head_count_kv"
 KEY_LENGTH = "attention.key_length"
 VALUE_LENGTH = "attention.value_length"
+LATENT_KEY = "attention.key_length_mla"
 BLOCK = re.compile(r"blk\.([0-9]{1,9})\.")
 
 #: Blocks may be unrolled: more of them run than are stored (hrm_text.cpp).
@@ -112,6 +113,9 @@ def _projections(model: Model) -> Iterator[Outcome]:
     """Yield one hit for each key, on the first block whose tensors contradict it."""
     if not isinstance(model.implied, CacheLayout):
         return
+    if latent := _latent(model, model.implied):
+        yield latent
+        return
     heads = _per_block(model, HEADS, _integer(model, "block_count") or 0) or ()
     told: set[str] = set()
     for index, store in model.implied.stores():
@@ -121,6 +125,26 @@ def _projections(model: Model) -> Iterator[Outcome]:
                 if contradiction.key not in told:
                     told.add(contradiction.key)
                     yield _hit(model, index, contradiction)
+
+
+def _latent(model: Model, implied: CacheLayout) -> Hit | None:
+    """Return the hit for a latent's tensors without the keys that say there is one."""
+    key = model.fields.key(LATENT_KEY)
+    for index, store in implied.stores():
+        tensor = model.gguf.tensors.get(f"blk.{index}.attn_k_b.weight")
+        if tensor is not None and isinstance(store, Full | Sliding | Chunked):
+            state = "not in effect" if LATENT_KEY in model.fields else "absent"
+            return Hit(
+                message=f"needs {key} to go with {tensor.name}, which projects from a latent, "
+                f"but it is {state}: llama.cpp expects other shapes and refuses the file",
+                where=Where(key=key, tensor=tensor.name, layer=index, offset=tensor.info_offset),
+                expected="a latent (MLA)",
+                actual="unpacked heads",
+                origin=Origin.KEY if LATENT_KEY in model.fields else Origin.RUNTIME_DEFAULT,
+                level=Severity.ERROR,
+                repair=Reconvert(),
+            )
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +178,9 @@ class _Block:
         wrong_query = query is not None and not self._query_fits(query)
         wrong_keys = keys is not None and keys.shape[1] != store.kv_heads * store.key_length
         wrong_values = values is not None and values.shape[1] != store.kv_heads * store.value_length
-        length = self._common_length() if wrong_query and wrong_keys else None
+        # A gate can make a query fit the wrong length; values then still have their heads.
+        suspect = wrong_keys and (wrong_query or not wrong_values)
+        length = self._common_length() if suspect else None
         if keys is not None and length is not None:
             # Queries and keys have the heads they should, of another length.
             key = self._length_key(KEY_LENGTH)
@@ -271,6 +297,6 @@ RULE = Rule(
     name="metadata-shape-mismatch",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("KV106", "ARCH002"),
+    defers_to=("KV102", "KV106", "ARCH002"),
     authority="llama.cpp b11434 src/llama-model-loader.cpp check_tensor_dims, done_getting_tensors",
 )
