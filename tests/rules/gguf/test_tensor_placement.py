@@ -6,7 +6,7 @@ import pytest
 
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.testing import TensorSpec
+from gguf_audit.testing import FieldValue, TensorSpec
 from gguf_audit.where import Where
 from gguf_audit_rules.gguf.tensor_placement import check
 from rule_subjects import SETTINGS, info_offset, model, model_of
@@ -25,7 +25,7 @@ def test_silent_for_tensors_end_to_end() -> None:
 
 
 def test_silent_for_another_alignment() -> None:
-    keys = {**KEYS, "general.alignment": 64}
+    keys: dict[str, FieldValue] = {**KEYS, "general.alignment": 64}
     assert list(check(model(keys, [FIRST, SECOND, third()]), SETTINGS)) == []
 
 

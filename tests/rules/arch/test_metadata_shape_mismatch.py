@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from gguf_audit.rule import Hit, Reconvert, Repair, SetKey, Severity
+from gguf_audit.subject import Origin, ValueType
+from gguf_audit.testing import FieldValue
+from gguf_audit.where import Where
+from gguf_audit_rules.arch.metadata_shape_mismatch import check
+from rule_subjects import LLAMA, SETTINGS, info_offset, model, without
+
+Shapes = Mapping[str, Sequence[int]]
+Q, K, V, OUT = "attn_q", "attn_k", "attn_v", "attn_output"
+HEADS, KV_HEADS = "llama.attention.head_count", "llama.attention.head_count_kv"
+KEY, VALUE = "llama.attention.key_length", "llama.attention.value_length"
+
+
+def tensors(
+    every: Shapes | None = None,
+    *,
+    blocks: int = 3,
+    last: Shapes | None = None,
+    embedding: int = 64,
+) -> list[tuple[str, Sequence[int], str]]:
+    """Return the tensors of a right Llama, other shapes in every or in the last block."""
+    right = {
+        Q: (64, 64),
+        K: (64, 32),
+        V: (64, 32),
+        OUT: (64, 64),
+        "ffn_up": (64, 128),
+        **(every or {}),
+    }
+    found: list[tuple[str, Sequence[int]]] = [("token_embd.weight", (embedding, 8))]
+    for block in range(blocks):
+        shapes = {**right, **(last or {})} if block == blocks - 1 else right
+        found += [(f"blk.{block}.{name}.weight", shape) for name, shape in shapes.items() if shape]
+    return [(name, shape, "F32") for name, shape in found]
+
+
+def found(
+    keys: Mapping[str, FieldValue], given: Sequence[tuple[str, Sequence[int], str]]
+) -> list[Hit]:
+    hits = list(check(model(keys, given), SETTINGS))
+    assert all(isinstance(hit, Hit) for hit in hits)
+    return [hit for hit in hits if isinstance(hit, Hit)]
+
+
+def test_silent_for_what_fits() -> None:
+    assert found(LLAMA, tensors()) == []
+
+
+def test_silent_for_a_vocabulary() -> None:
+    assert found(LLAMA, []) == []
+
+
+def test_silent_for_an_unknown_architecture() -> None:
+    assert found({"odd.block_count": 9}, tensors()) == []
+
+
+def test_silent_where_the_keys_themselves_are_wrong() -> None:
+    wrong = {**LLAMA, "llama.block_count": (ValueType.INT32, 9), "llama.embedding_length": 1.0}
+    assert found(wrong, tensors()) == []
+
+
+# Embedding and blocks
+
+
+def test_fires_for_another_embedding() -> None:
+    subject = model(LLAMA, tensors(embedding=96))
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message="needs rows of 64 elements as llama.embedding_length says, "
+            "token_embd.weight has rows of 96",
+            where=Where(
+                key="llama.embedding_length",
+                tensor="token_embd.weight",
+                offset=info_offset(subject, "token_embd.weight"),
+            ),
+            expected=96,
+            actual=64,
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_heads_that_are_a_share_of_a_wrong_embedding_are_no_second_cause() -> None:
+    keys = {**without(LLAMA, KEY, VALUE), "llama.embedding_length": 96}
+    assert [hit.where.key for hit in found(keys, tensors())] == ["llama.embedding_length"]
+
+
+def test_heads_of_their_own_length_are_looked_at_all_the_same() -> None:
+    keys = {**LLAMA, "llama.embedding_length": 96, KV_HEADS: 1}
+    assert [hit.where.key for hit in found(keys, tensors())] == ["llama.embedding_length", KV_HEADS]
+
+
+@pytest.mark.parametrize("stated", [2, 4])
+def test_fires_for_another_number_of_blocks(stated: int) -> None:
+    assert found({**LLAMA, "llama.block_count": stated}, tensors()) == [
+        Hit(
+            message=f"needs tensors of {stated} blocks as llama.block_count says, "
+            "the last one is blk.2",
+            where=Where(key="llama.block_count"),
+            expected=3,
+            actual=stated,
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_draft_blocks_count() -> None:
+    keys = {
+        **{key.replace("llama", "glm4moe"): value for key, value in LLAMA.items()},
+        "glm4moe.nextn_predict_layers": 1,
+        "glm4moe.expert_feed_forward_length": 32,
+        "glm4moe.expert_shared_count": 1,
+    }
+    assert found(keys, tensors()) == []
+
+
+def test_blocks_without_heads_and_feed_forward_have_no_tensors() -> None:
+    keys: dict[str, FieldValue] = {
+        **{key.replace("llama", "deci"): value for key, value in LLAMA.items()},
+        "deci.block_count": 4,
+        "deci.attention.head_count": [4, 4, 4, 0],
+        "deci.attention.head_count_kv": [2, 2, 2, 0],
+        "deci.feed_forward_length": [128, 128, 128, 0],
+    }
+    assert found(keys, tensors()) == []
+    keys["deci.feed_forward_length"] = [128, 128, 128, 128]
+    assert [hit.where.key for hit in found(keys, tensors())] == ["deci.block_count"]
+
+
+def test_unrolled_blocks_are_more_than_are_stored() -> None:
+    keys = {
+        **{key.replace("llama", "hrm_text"): value for key, value in LLAMA.items()},
+        "hrm_text.block_count": 12,
+        "hrm_text.hrm.layers_per_stack": 3,
+        "hrm_text.hrm.h_cycles": 2,
+        "hrm_text.hrm.l_cycles": 1,
+    }
+    assert found(keys, tensors()) == []
+
+
+def test_files_without_numbered_blocks_are_left_alone() -> None:
+    assert found(LLAMA, [("token_embd.weight", (64, 8), "F32")]) == []
+    assert found(LLAMA, [("enc.blk.7.attn_q.weight", (64, 64), "F32")]) == []
+
+
+# Projections
+
+
+def hit(
+    subject: list[tuple[str, Sequence[int], str]],
+    keys: Mapping[str, FieldValue],
+    tensor: str,
+    *,
+    key: str,
+    heads: int,
+    length: int,
+    repair: Repair,
+    layer: int = 0,
+) -> Hit:
+    """Return what is said where a projection contradicts a key."""
+    name = f"blk.{layer}.{tensor}.weight"
+    rows = next(shape for found, shape, _ in subject if found == name)[1]
+    state = "says so" if key in keys else "is absent, so by default"
+    return Hit(
+        message=f"needs {heads * length} rows ({heads} heads of {length} elements, {key} {state}), "
+        f"{name} has {rows}",
+        where=Where(
+            key=key, tensor=name, layer=layer, offset=info_offset(model(keys, subject), name)
+        ),
+        expected=rows,
+        actual=heads * length,
+        origin=Origin.KEY if key in keys else Origin.RUNTIME_DEFAULT,
+        level=Severity.ERROR,
+        repair=repair,
+    )
+
+
+def set_key(key: str, value: int) -> SetKey:
+    return SetKey(key=key, value=value, present=True)
+
+
+def test_a_wrong_number_of_key_value_heads() -> None:
+    keys = {**LLAMA, KV_HEADS: 1}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KV_HEADS, heads=1, length=16, repair=set_key(KV_HEADS, 2))
+    ]
+
+
+def test_lost_key_value_heads_are_as_many_as_query_heads() -> None:
+    keys = without(LLAMA, KV_HEADS)
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KV_HEADS, heads=4, length=16, repair=Reconvert())
+    ]
+
+
+def test_lost_key_value_heads_are_no_fault_where_all_heads_have_their_own() -> None:
+    keys = without(LLAMA, KV_HEADS)
+    assert found(keys, tensors({K: (64, 64), V: (64, 64)})) == []
+
+
+def test_only_the_last_block_is_wrong() -> None:
+    keys: dict[str, FieldValue] = {**LLAMA, KV_HEADS: [2, 2, 1]}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KV_HEADS, heads=1, length=16, repair=Reconvert(), layer=2)
+    ]
+
+
+def test_one_finding_for_all_blocks() -> None:
+    assert len(found({**LLAMA, KV_HEADS: 4}, tensors())) == 1
+
+
+def test_blocks_without_key_value_heads_may_have_no_projections() -> None:
+    keys: dict[str, FieldValue] = {**LLAMA, KV_HEADS: [2, 0, 2]}
+    given = [tensor for tensor in tensors() if not tensor[0].startswith("blk.1.attn")]
+    assert found(keys, given) == []
+
+
+def test_a_wrong_key_length() -> None:
+    keys = {**LLAMA, KEY: 32}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KEY, heads=2, length=32, repair=set_key(KEY, 16))
+    ]
+
+
+def test_a_lost_key_length_is_a_share_of_the_embedding() -> None:
+    # As Qwen 3 has it: heads are longer than the embedding's share.
+    wide = tensors({Q: (64, 128), K: (64, 64), V: (64, 64), OUT: (128, 64)})
+    keys = without(LLAMA, KEY, VALUE)
+    assert found(keys, wide) == [
+        hit(wide, keys, K, key=KEY, heads=2, length=16, repair=Reconvert())
+    ]
+
+
+def test_a_wrong_value_length() -> None:
+    keys = {**LLAMA, VALUE: 8}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, V, key=VALUE, heads=2, length=8, repair=set_key(VALUE, 16))
+    ]
+
+
+def test_both_lengths_wrong_are_two_keys() -> None:
+    keys = {**LLAMA, KEY: 32, VALUE: 32}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KEY, heads=2, length=32, repair=set_key(KEY, 16)),
+        hit(tensors(), keys, V, key=VALUE, heads=2, length=32, repair=set_key(VALUE, 16)),
+    ]
+
+
+def test_too_many_query_heads() -> None:
+    keys = {**LLAMA, HEADS: 8}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, Q, key=HEADS, heads=8, length=16, repair=set_key(HEADS, 4))
+    ]
+
+
+def test_half_the_query_heads_are_no_gate() -> None:
+    keys = {**LLAMA, HEADS: 2}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, Q, key=HEADS, heads=2, length=16, repair=set_key(HEADS, 4))
+    ]
+
+
+def test_a_gate_may_stand_behind_the_query() -> None:
+    assert found(LLAMA, tensors({Q: (64, 128)})) == []
+    assert found(LLAMA, tensors({Q: (64, 128), OUT: ()})) == []
+
+
+def test_a_wrong_key_length_behind_a_gate() -> None:
+    keys, gated = {**LLAMA, KEY: 32}, tensors({Q: (64, 128)})
+    # 128 rows would be four heads of 32 as well, but no two heads of 32 are 32 rows.
+    assert found(keys, gated) == [
+        hit(gated, keys, K, key=KEY, heads=2, length=32, repair=set_key(KEY, 16))
+    ]
+
+
+def test_heads_that_move_with_the_embeddings_share_are_not_set() -> None:
+    # Two heads of 32 or four of 16: only a reference can tell.
+    keys = {**without(LLAMA, KEY, VALUE), HEADS: 2}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, K, key=KV_HEADS, heads=2, length=32, repair=Reconvert())
+    ]
+
+
+def test_rows_that_no_number_of_heads_explains() -> None:
+    odd = tensors(last={K: (64, 40), V: (64, 40)})
+    assert found(LLAMA, odd) == [
+        hit(odd, LLAMA, K, key=KV_HEADS, heads=2, length=16, repair=Reconvert(), layer=2)
+    ]
+
+
+def test_values_alone() -> None:
+    odd = tensors({K: (), V: (64, 48)})
+    assert found(LLAMA, odd) == [
+        hit(odd, LLAMA, V, key=KV_HEADS, heads=2, length=16, repair=set_key(KV_HEADS, 3))
+    ]
+
+
+def test_keys_that_queries_and_values_contradict_are_not_set() -> None:
+    odd = tensors({K: (64, 64)})
+    assert found(LLAMA, odd) == [
+        hit(odd, LLAMA, K, key=KV_HEADS, heads=2, length=16, repair=Reconvert())
+    ]
+
+
+def test_fused_and_split_projections_are_left_alone() -> None:
+    fused = tensors({Q: (), K: (), V: (), "attn_qkv": (64, 7)})
+    assert found(LLAMA, fused) == []
+    assert found(LLAMA, tensors({K: (64, 32, 9)})) == []
+
+
+def test_windowed_layers_have_heads_of_another_length() -> None:
+    keys: dict[str, FieldValue] = {
+        "gemma4.block_count": 2,
+        "gemma4.context_length": 8192,
+        "gemma4.embedding_length": 64,
+        "gemma4.feed_forward_length": 128,
+        "gemma4.attention.head_count": 4,
+        "gemma4.attention.head_count_kv": 1,
+        "gemma4.attention.key_length": 32,
+        "gemma4.attention.value_length": 32,
+        "gemma4.attention.key_length_swa": 16,
+        "gemma4.attention.value_length_swa": 16,
+        "gemma4.attention.layer_norm_rms_epsilon": 1e-6,
+        "gemma4.attention.sliding_window": 512,
+        "gemma4.attention.sliding_window_pattern": [True, False],
+        "gemma4.embedding_length_per_layer_input": 0,
+        "gemma4.attention.shared_kv_layers": 0,
+    }
+    local = {Q: (64, 64), K: (64, 16), V: (64, 16), OUT: (64, 64)}
+    wide = {Q: (64, 128), K: (64, 32), V: (), OUT: (128, 64)}
+    given = tensors(local, blocks=2, last=wide)
+    assert found(keys, given) == []
+    keys["gemma4.attention.key_length_swa"] = 8
+    assert [(hit.where.key, hit.where.layer, hit.repair) for hit in found(keys, given)] == [
+        ("gemma4.attention.key_length_swa", 0, set_key("gemma4.attention.key_length_swa", 16))
+    ]
