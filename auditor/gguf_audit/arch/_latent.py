@@ -6,10 +6,19 @@ src/models/deepseek2.cpp and its kin, llama.cpp build 11434.
 
 from __future__ import annotations
 
-from gguf_audit.arch._model import Hyper, refuse, require
-from gguf_audit.layout import Full, Latent
+from collections.abc import Sequence
 
-__all__ = ["latent", "packed_lengths", "unpacked"]
+from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
+from gguf_audit.layout import Full, Indexer, Latent, Layer, Store
+
+__all__ = ["INDEXER", "indexer", "latent", "latents", "packed_lengths", "unpacked"]
+
+#: What every loader with sparse attention reads of its indexer.
+INDEXER = (
+    "attention.indexer.head_count",
+    "attention.indexer.key_length",
+    "attention.indexer.top_k",
+)
 
 
 def packed_lengths(hyper: Hyper) -> tuple[int, int] | None:
@@ -47,3 +56,18 @@ def unpacked(hyper: Hyper, index: int) -> Full:
     """Return the heads that a layer's latent stands for."""
     key_length, value_length = packed_lengths(hyper) or (hyper.key_length, hyper.value_length)
     return Full(kv_heads=hyper.heads[index], key_length=key_length, value_length=value_length)
+
+
+def latents(hyper: Hyper, beside: Sequence[Sequence[Store]]) -> LlamaModel:
+    """Return a latent per layer with what each layer keeps beside it."""
+    layers = [
+        Layer(index=index, stores=(latent(hyper, index), *beside[index]))
+        for index in range(len(beside))
+    ]
+    heads = [unpacked(hyper, index) for index in range(len(beside))]
+    return hyper.model(layers, traits=(Trait.ONE_TYPE,), unpacked=heads)
+
+
+def indexer(hyper: Hyper) -> Indexer:
+    """Return the keys by which a layer picks the tokens it reads."""
+    return Indexer(kv_heads=1, key_length=require(hyper.fields, "attention.indexer.key_length"))

@@ -1,39 +1,38 @@
-"""DeepSeek V2 to V4 and what else keeps a latent on every layer.
+"""DeepSeek V1 to V3.2: heads at first, then a latent, then an indexer beside it.
 
-src/models/deepseek2.cpp, deepseek32.cpp, glm-dsa.cpp, hy-v4.cpp, dots3note.cpp and
-deepseek4.cpp of llama.cpp build 11434; caches in src/llama-kv-cache-dsa.cpp,
--dsa-iswa.cpp and -dsv4.cpp.
+src/models/deepseek.cpp, deepseek2.cpp and deepseek32.cpp of llama.cpp build 11434,
+src/llama-kv-cache-dsa.cpp; ``DeepseekModel`` and the classes after it in
+conversion/deepseek.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from gguf_audit.arch._attention import RMS, check, flags, full_layers, needs_heads
-from gguf_audit.arch._latent import latent, packed_lengths, unpacked
-from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
-from gguf_audit.arch.architecture import Architecture
-from gguf_audit.layout import (
-    Compressed,
-    Indexer,
-    Latent,
-    Layer,
-    Recurrent,
-    StatePart,
-    Store,
+from gguf_audit.arch import _ideal
+from gguf_audit.arch._attention import RMS, check, full_layers, needs_heads, plain
+from gguf_audit.arch._base import Draft, base_keys, rope_parameters
+from gguf_audit.arch._config import Config, to_number
+from gguf_audit.arch._keys import Keys
+from gguf_audit.arch._latent import INDEXER, indexer, latents, packed_lengths
+from gguf_audit.arch._model import Hyper, LlamaModel, refuse
+from gguf_audit.arch._recipe import (
+    Recipe,
+    copied,
+    drafts_of,
+    needed,
+    rope_whole,
+    sizes,
+    with_drafts,
 )
-from gguf_audit.subject import Array
+from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.errors import UnsupportedError
+from gguf_audit.layout import CacheLayout, Indexer, Latent
+from gguf_audit.subject import Array, Json
+from gguf_audit.where import Where
 
-__all__ = ["ARCHITECTURES"]
+__all__ = ["ARCHITECTURES", "V3", "ideal_latents", "index_keys", "latent_keys"]
 
 EXPERTS = "expert_feed_forward_length"
 SHARED = "expert_shared_count"
-INDEXER = (
-    "attention.indexer.head_count",
-    "attention.indexer.key_length",
-    "attention.indexer.top_k",
-)
-BOTH = ("attention.key_length_mla", "attention.value_length_mla")
 #: Block counts of the variants that have no rank for queries.
 LITE_BLOCKS = frozenset({26, 27})
 #: A lite variant of 48 blocks is known by its vocabulary.
@@ -48,7 +47,7 @@ def _deepseek2(hyper: Hyper) -> LlamaModel:
     if packed_lengths(hyper) is None:
         # the generation before MLA was kept: keys and values of every head
         return full_layers(hyper)
-    return _latents(hyper, [()] * hyper.trunk)
+    return latents(hyper, [()] * hyper.trunk)
 
 
 def _is_lite(hyper: Hyper) -> bool:
@@ -67,224 +66,193 @@ def _vocabulary(hyper: Hyper) -> int | None:
     return None
 
 
-def _latents(hyper: Hyper, beside: Sequence[Sequence[Store]]) -> LlamaModel:
-    """Return a latent per layer with what each layer keeps beside it."""
-    layers = [
-        Layer(index=index, stores=(latent(hyper, index), *beside[index]))
-        for index in range(len(beside))
-    ]
-    heads = [unpacked(hyper, index) for index in range(len(beside))]
-    return hyper.model(layers, traits=(Trait.ONE_TYPE,), unpacked=heads)
-
-
-def _sparse(*required: str) -> Callable[[Hyper], LlamaModel]:
-    """Return how an architecture with a latent and an indexer on every layer is read."""
-
-    def implied(hyper: Hyper) -> LlamaModel:
-        check(hyper, (*required, "attention.q_lora_rank", "attention.kv_lora_rank", *INDEXER))
-        needs_heads(hyper)
-        if packed_lengths(hyper) is None:
-            name = "attention.key_length_mla"
-            raise refuse(hyper.fields, name, f"{hyper.architecture} has no other form than MLA")
-        own = _own_indexers(hyper)
-        return _latents(hyper, [(_indexer(hyper),) if has else () for has in own])
-
-    return implied
-
-
-def _indexer(hyper: Hyper) -> Indexer:
-    length = require(hyper.fields, "attention.indexer.key_length")
-    return Indexer(kv_heads=1, key_length=length)
-
-
-#: From this training context on, a GLM without a list is one whose layers share indexers.
-GLM_SHARING_CONTEXT = 1048576
-
-
-def _own_indexers(hyper: Hyper) -> tuple[bool, ...]:
-    """Return which trunk layers have an indexer of their own."""
-    every = (True,) * hyper.trunk
-    if hyper.architecture != "glm-dsa":
-        return every
-    listed = hyper.fields.per_block("attention.indexer.types", hyper.trunk)
-    if listed is not None:
-        return tuple(bool(own) for own in listed)
-    if hyper.context_length < GLM_SHARING_CONTEXT:
-        return every
-    # two layers, then the first of every four; the list ends with GLM-5.2's 78 layers
-    return tuple(index < 2 or (index < 78 and (index - 2) % 4 == 0) for index in range(hyper.trunk))
-
-
-def _hy_v4(hyper: Hyper) -> LlamaModel:
-    required = (
-        RMS,
-        "attention.q_lora_rank",
-        "attention.kv_lora_rank",
-        *BOTH,
-        EXPERTS,
-        SHARED,
-        "hyper_connection.count",
-        "hyper_connection.epsilon",
-        "hyper_connection.magnitude",
-    )
-    check(hyper, required)
+def _deepseek32(hyper: Hyper) -> LlamaModel:
+    check(hyper, (EXPERTS, RMS, SHARED, "expert_gating_func"))
+    check(hyper, ("attention.q_lora_rank", "attention.kv_lora_rank", *INDEXER))
     needs_heads(hyper)
     if packed_lengths(hyper) is None:
-        raise refuse(hyper.fields, BOTH[0], "hy_v4 has no other form than MLA", aborts=True)
-    if not hyper.fields.integer("attention.indexer.top_k"):
-        return _latents(hyper, [()] * hyper.blocks)
-    rope = hyper.fields.integer("rope.dimension_count")
-    rope = hyper.key_length if rope is None else rope
-    length = hyper.fields.integer("attention.indexer.key_length") or 0
-    if not hyper.fields.integer("attention.indexer.head_count") or length <= rope:
-        name = "attention.indexer.key_length"
-        raise refuse(hyper.fields, name, f"indexer keys of {length} elements, {rope} of RoPE")
-    own = hyper.fields.per_block("attention.indexer.types", hyper.trunk) or (0,) * hyper.trunk
-    if not own[0]:
-        name = "attention.indexer.types"
-        raise refuse(hyper.fields, name, "block 0 has no indexer to share")
-    return _latents(hyper, [(_indexer(hyper),) if has else () for has in own])
+        name = "attention.key_length_mla"
+        raise refuse(hyper.fields, name, "deepseek32 has no other form than MLA")
+    return latents(hyper, [(indexer(hyper),)] * hyper.trunk)
 
 
-def _dots3note(hyper: Hyper) -> LlamaModel:
-    required = (
-        RMS,
-        SHARED,
-        EXPERTS,
-        "leading_dense_block_count",
-        "expert_gating_func",
-        "attention.q_lora_rank",
-        "attention.kv_lora_rank",
-        *BOTH,
-        "attention.kv_lora_rank_swa",
-        "attention.key_length_mla_swa",
-        "attention.value_length_mla_swa",
-        "attention.sliding_window",
-        "rope.freq_base_swa",
-        *INDEXER,
+#: DeepseekV2Config and DeepseekV3Config of transformers 4.57.6.
+V2: dict[str, Json] = {
+    **sizes(32000, 4096, 11008, 32, 32, None, None, 2048, 1e-6, 1e4),
+    "n_routed_experts": 64,
+    "n_shared_experts": 2,
+    "moe_intermediate_size": 1407,
+    "first_k_dense_replace": 0,
+    "norm_topk_prob": False,
+    "routed_scaling_factor": 1.0,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+V3: dict[str, Json] = {
+    **sizes(129280, 7168, 18432, 61, 128, None, None, 4096, 1e-6, 1e4),
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "n_group": 8,
+    "topk_group": 4,
+    "n_shared_experts": 1,
+    "moe_intermediate_size": 2048,
+    "first_k_dense_replace": 3,
+    "norm_topk_prob": True,
+    "routed_scaling_factor": 2.5,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+YOUTU: dict[str, Json] = {
+    **sizes(128256, 2048, 6144, 32, 16, None, None, 131072, 1e-6, 1e4),
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+
+
+def latent_keys(config: Config) -> Draft:
+    """Return what ``DeepseekV2Model.set_gguf_parameters`` writes for a latent."""
+    epsilon = config.number("rms_norm_eps")
+    config = config.with_values(
+        num_key_value_heads=1, rms_norm_eps=1e-6 if epsilon is None else epsilon
     )
-    check(hyper, required)
-    needs_heads(hyper)
-    pattern = _list(hyper, "attention.sliding_window_pattern")
-    own = _list(hyper, "attention.indexer.types")
-    if packed_lengths(hyper) is None:
-        raise refuse(hyper.fields, BOTH[0], "dots3note has no other form than MLA")
-    tokens = require(hyper.fields, "attention.sliding_window")
-    layers: list[Layer] = []
-    for index in range(hyper.trunk):
-        store = latent(hyper, index)
-        if pattern[index]:
-            store = Latent(kv_heads=1, key_length=hyper.key_length_swa, window_tokens=tokens)
-        beside = (_indexer(hyper),) if own[index] else ()
-        layers.append(Layer(index=index, stores=(store, *beside)))
-    return hyper.model(
-        layers,
-        windowed=pattern,
-        traits=(Trait.ONE_TYPE,),
-        unpacked=[unpacked(hyper, index) for index in range(hyper.trunk)],
+    keys = base_keys(config)
+    rope = config.need("qk_rope_head_dim")
+    rank = _rank(config)
+    if rank is None:
+        where = Where(file="config.json", key="kv_lora_rank")
+        raise UnsupportedError(
+            "the converter wants a latent, and kv_lora_rank is null", where=where
+        )
+    keys |= {
+        "leading_dense_block_count": _dense(config),
+        "vocab_size": config.need("vocab_size"),
+        "attention.kv_lora_rank": rank,
+        "attention.key_length": rank + rope,
+        "attention.value_length": rank,
+        "attention.key_length_mla": config.need("qk_nope_head_dim") + rope,
+        "attention.value_length_mla": config.need("v_head_dim"),
+        EXPERTS: config.need("moe_intermediate_size", "intermediate_size"),
+        SHARED: config.integer("n_shared_experts") or 0,
+        "rope.dimension_count": rope,
+    }
+    keys |= copied(
+        config,
+        {
+            "attention.q_lora_rank": "q_lora_rank",
+            "expert_count": "n_routed_experts",
+            "expert_weights_scale": "routed_scaling_factor",
+        },
     )
+    if config.boolean("norm_topk_prob"):
+        keys["expert_weights_norm"] = True
+    scale = rope_parameters(config).get("mscale_all_dim")
+    if scale is not None:
+        keys["rope.scaling.yarn_log_multiplier"] = 0.1 * to_number("mscale_all_dim", scale)
+    return keys
 
 
-def _list(hyper: Hyper, name: str) -> tuple[bool, ...]:
-    found = flags(hyper, name)
-    if found is None:
-        raise refuse(hyper.fields, name, f"{hyper.fields.key(name)} is absent or no array")
-    return found
+def _rank(config: Config) -> int | None:
+    """Return the latent's rank; ``None`` for the null of a model without one."""
+    return config.integer("kv_lora_rank") if "kv_lora_rank" in config else 512
 
 
-DEEPSEEK4 = (
-    RMS,
-    "attention.q_lora_rank",
-    "attention.sliding_window",
-    EXPERTS,
-    SHARED,
-    "expert_weights_scale",
-    "expert_weights_norm",
-    "swiglu_clamp_exp",
-    *INDEXER,
-    "attention.output_group_count",
-    "attention.output_lora_rank",
-    "attention.compress_rope_freq_base",
-    "hyper_connection.count",
-    "hyper_connection.sinkhorn_iterations",
-    "hyper_connection.epsilon",
-    "hash_layer_count",
-    "attention.compress_ratios",
-    "expert_gating_func",
+def _dense(config: Config) -> int:
+    dense = config.integer("first_k_dense_replace")
+    if dense is not None:
+        return dense
+    return config.blocks() if config.integer("n_routed_experts") is None else 0
+
+
+def index_keys(config: Config) -> Draft:
+    """Return the keys of an indexer."""
+    names = {
+        "attention.indexer.head_count": "index_n_heads",
+        "attention.indexer.key_length": "index_head_dim",
+        "attention.indexer.top_k": "index_topk",
+    }
+    return needed(config, names)
+
+
+def _v32_keys(config: Config) -> Keys:
+    keys = with_drafts(latent_keys(config), config, drafts_of(config))
+    if "nextn_predict_layers" not in keys and config.integer("num_nextn_predict_layers") == 0:
+        keys["nextn_predict_layers"] = 0
+    return keys | index_keys(config)
+
+
+def ideal_latents(config: Config, own: tuple[bool, ...] = ()) -> CacheLayout:
+    """Return a latent per layer, with an indexer on the layers that ``own`` one."""
+    rank = _rank(config)
+    if rank is None or config.boolean("use_mla") is False:
+        return _ideal.full(config)
+    store = Latent(kv_heads=1, key_length=rank + config.need("qk_rope_head_dim"))
+    if not any(own):
+        return _ideal.layout(store for _ in range(config.blocks()))
+    picker = Indexer(kv_heads=1, key_length=config.need("index_head_dim"))
+    return _ideal.layout((store, picker) if has else (store,) for has in own)
+
+
+def _v32_ideal(config: Config) -> CacheLayout:
+    return ideal_latents(config, (True,) * config.blocks())
+
+
+V1_RECIPE = Recipe(
+    takes=("DeepseekForCausalLM",),
+    writes="deepseek",
+    needs={
+        "leading_dense_block_count": "first_k_dense_replace",
+        "vocab_size": "vocab_size",
+        EXPERTS: "moe_intermediate_size",
+        "expert_count": "n_routed_experts",
+        SHARED: "n_shared_experts",
+    },
+    sets={"rope.scaling.type": "none", "expert_weights_scale": 1.0},
+    rope=rope_whole,
 )
-#: ``LLAMA_EXPERT_GATING_FUNC_TYPE_SQRT_SOFTPLUS`` (src/llama-hparams.h).
-SQRT_SOFTPLUS = 4
-#: Tokens per compressed row: fine rows, which an indexer picks from, and coarse ones.
-FINE, COARSE = 4, 128
-
-
-def _deepseek4(hyper: Hyper) -> LlamaModel:
-    check(hyper, DEEPSEEK4)
-    needs_heads(hyper)
-    name = "attention.compress_ratios"
-    ratios = hyper.fields.items(name) or ()
-    if len(ratios) < hyper.blocks:
-        message = f"{hyper.fields.key(name)} has {len(ratios)} items for {hyper.blocks} blocks"
-        raise refuse(hyper.fields, name, message)
-    if require(hyper.fields, "expert_gating_func") != SQRT_SOFTPLUS:
-        message = f"{hyper.fields.key('expert_gating_func')} isn't {SQRT_SOFTPLUS}"
-        raise refuse(hyper.fields, "expert_gating_func", message)
-    tokens = require(hyper.fields, "attention.sliding_window")
-    length = hyper.key_length_swa
-    layers: list[Layer] = []
-    for index in range(hyper.blocks):
-        kv_heads = hyper.kv_heads[index]
-        if kv_heads != 1:
-            message = f"{kv_heads} key-value heads in block {index}"
-            raise refuse(hyper.fields, "attention.head_count_kv", message, aborts=True)
-        window = Latent(kv_heads=kv_heads, key_length=length, window_tokens=tokens)
-        extra = _compressed(hyper, length, ratios[index])
-        layers.append(Layer(index=index, stores=(window, *extra)))
-    return hyper.model(
-        layers,
-        windowed=(True,) * hyper.blocks,
-        traits=(Trait.ONE_TYPE, Trait.OWN_STREAMS),
-        unpacked=[hyper.full(index) for index in range(hyper.blocks)],
-    )
-
-
-def _compressed(hyper: Hyper, length: int, ratio: object) -> tuple[Store, ...]:
-    """Return what a layer keeps of tokens that have left the window.
-
-    A compressor holds the rows it is still working on in two f32 planes: twice 4 rows
-    of two keys for fine rows, 128 of one for coarse ones.
-    """
-    if ratio == FINE:
-        picker = require(hyper.fields, "attention.indexer.key_length")
-        return (
-            Compressed(kv_heads=1, key_length=length, tokens_per_cell=FINE),
-            Indexer(kv_heads=1, key_length=picker, tokens_per_cell=FINE),
-            Recurrent(
-                parts=(
-                    StatePart(name="csa", elements=2 * 2 * FINE * 2 * length),
-                    StatePart(name="lid", elements=2 * 2 * FINE * 2 * picker),
-                )
-            ),
-        )
-    if ratio == COARSE:
-        return (
-            Compressed(kv_heads=1, key_length=length, tokens_per_cell=COARSE),
-            Recurrent(parts=(StatePart(name="hca", elements=2 * COARSE * length),)),
-        )
-    return ()
-
+V2_CONVERTER = Converter(
+    takes=(
+        "DeepseekV2ForCausalLM",
+        "DeepseekV3ForCausalLM",
+        "KimiK25ForConditionalGeneration",
+        "KimiVLForConditionalGeneration",
+        "YoutuForCausalLM",
+        "YoutuVLForConditionalGeneration",
+    ),
+    writes="deepseek2",
+    defaults={"deepseek_v2": V2, "deepseek_v3": V3, "youtu": YOUTU},
+    keys=latent_keys,
+    ideal=ideal_latents,
+)
+V32_CONVERTER = Converter(
+    takes=("DeepseekV32ForCausalLM",), writes="deepseek32", keys=_v32_keys, ideal=_v32_ideal
+)
 
 ARCHITECTURES = (
-    Architecture(names=("deepseek2", "mistral4"), implied=_deepseek2, saves=frozenset({"latent"})),
     Architecture(
-        names=("deepseek32",),
-        implied=_sparse(EXPERTS, RMS, SHARED, "expert_gating_func"),
+        names=("deepseek",),
+        implied=plain(RMS, EXPERTS, SHARED),
+        converters=(V1_RECIPE.converter(),),
+    ),
+    Architecture(names=("deepseek2-ocr",), implied=plain(RMS, EXPERTS, SHARED)),
+    Architecture(
+        names=("deepseek2", "mistral4"),
+        implied=_deepseek2,
+        converters=(V2_CONVERTER,),
         saves=frozenset({"latent"}),
     ),
     Architecture(
-        names=("glm-dsa",), implied=_sparse(EXPERTS, RMS, SHARED), saves=frozenset({"latent"})
+        names=("deepseek32",),
+        implied=_deepseek32,
+        converters=(V32_CONVERTER,),
+        saves=frozenset({"latent"}),
     ),
-    Architecture(names=("hy_v4",), implied=_hy_v4, saves=frozenset({"latent"})),
-    Architecture(names=("dots3note",), implied=_dots3note, saves=frozenset({"latent", "window"})),
-    Architecture(names=("deepseek4",), implied=_deepseek4, saves=frozenset({"latent", "window"})),
 )

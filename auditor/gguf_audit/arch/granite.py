@@ -73,9 +73,7 @@ def _window_keys(config: Config) -> Keys:
     tokens = config.integer("sliding_window")
     keys["attention.sliding_window"] = 128 if tokens is None else tokens
     types = _types(config)
-    keys["attention.sliding_window_pattern"] = tuple(
-        kind == "sliding_attention" for kind in types
-    )
+    keys["attention.sliding_window_pattern"] = tuple(kind == "sliding_attention" for kind in types)
     rotated = config.items("no_rope_layers")
     if rotated:
         keys["attention.rope_pattern"] = tuple(bool(layer) for layer in rotated)
@@ -130,7 +128,12 @@ def _sizes(config: Config) -> tuple[int, int, int, int]:
         config.need("conv_kernel", "d_conv", "mamba_conv_kernel", "mamba_d_conv"),
         inner,
         config.need(
-            "state_size", "d_state", "state_dim", "ssm_state_size", "mamba_state_size", "mamba_d_state"
+            "state_size",
+            "d_state",
+            "state_dim",
+            "ssm_state_size",
+            "mamba_state_size",
+            "mamba_d_state",
         ),
         config.need("n_groups", "num_groups", "mamba_n_groups", "mamba_num_groups"),
     )

@@ -20,9 +20,7 @@ from gguf_audit.subject import Json
 __all__ = ["ARCHITECTURES"]
 
 #: JambaConfig of transformers 4.57.6.
-DEFAULTS: dict[str, Json] = sizes(
-    65536, 4096, 14336, 32, 32, 8, None, 262144, 1e-6, None
-) | {
+DEFAULTS: dict[str, Json] = sizes(65536, 4096, 14336, 32, 32, 8, None, 262144, 1e-6, None) | {
     "num_experts": 16,
     "num_experts_per_tok": 2,
     "mamba_d_conv": 4,

@@ -1,0 +1,155 @@
+"""Hunyuan: dense, of experts, and HY-V4 with a latent and a shared indexer.
+
+src/models/hunyuan-dense.cpp, hunyuan-moe.cpp, hunyuan-vl.cpp, hy-v3.cpp and hy-v4.cpp of
+llama.cpp build 11434; conversion/hunyuan.py.
+"""
+
+from __future__ import annotations
+
+from gguf_audit.arch._attention import RMS, check, needs_heads, plain
+from gguf_audit.arch._base import Draft, rope_parameters
+from gguf_audit.arch._config import Config, malformed, to_number
+from gguf_audit.arch._latent import indexer, latents, packed_lengths
+from gguf_audit.arch._model import Hyper, LlamaModel, refuse
+from gguf_audit.arch._recipe import Recipe, drafts_of, head_length, sizes, with_drafts
+from gguf_audit.arch.architecture import Architecture
+from gguf_audit.subject import Json
+
+__all__ = ["ARCHITECTURES"]
+
+EXPERTS = "expert_feed_forward_length"
+BOTH = ("attention.key_length_mla", "attention.value_length_mla")
+
+
+def _hy_v4(hyper: Hyper) -> LlamaModel:
+    required = (
+        RMS,
+        "attention.q_lora_rank",
+        "attention.kv_lora_rank",
+        *BOTH,
+        EXPERTS,
+        "expert_shared_count",
+        "hyper_connection.count",
+        "hyper_connection.epsilon",
+        "hyper_connection.magnitude",
+    )
+    check(hyper, required)
+    needs_heads(hyper)
+    if packed_lengths(hyper) is None:
+        raise refuse(hyper.fields, BOTH[0], "hy_v4 has no other form than MLA", aborts=True)
+    if not hyper.fields.integer("attention.indexer.top_k"):
+        return latents(hyper, [()] * hyper.blocks)
+    rope = hyper.fields.integer("rope.dimension_count")
+    rope = hyper.key_length if rope is None else rope
+    length = hyper.fields.integer("attention.indexer.key_length") or 0
+    if not hyper.fields.integer("attention.indexer.head_count") or length <= rope:
+        name = "attention.indexer.key_length"
+        raise refuse(hyper.fields, name, f"indexer keys of {length} elements, {rope} of RoPE")
+    own = hyper.fields.per_block("attention.indexer.types", hyper.trunk) or (0,) * hyper.trunk
+    if not own[0]:
+        name = "attention.indexer.types"
+        raise refuse(hyper.fields, name, "block 0 has no indexer to share")
+    return latents(hyper, [(indexer(hyper),) if has else () for has in own])
+
+
+#: HunYuanDenseV1Config of transformers 4.57.6.
+DENSE: dict[str, Json] = sizes(290943, 4096, 11008, 32, 32, None, None, 2048, 1e-5, 1e4)
+MOE: dict[str, Json] = {**DENSE, "num_experts": 1}
+#: What a dynamic RoPE of alpha stands for.
+LONG_CONTEXT = 256 * 1024
+
+
+def _stretched(keys: Draft, base: float, alpha: float, length: int) -> Draft:
+    """Return keys for a base that is stretched once for all lengths."""
+    if length <= 2:
+        raise malformed("head_dim", length, "more than 2")
+    return keys | {
+        "rope.freq_base": base * alpha ** (length / (length - 2)),
+        "rope.scaling.type": "none",
+        "rope.scaling.factor": 1.0,
+    }
+
+
+def _dense_more(config: Config, keys: Draft) -> Draft:
+    # experts of a dense model are a leftover that isn't written
+    keys = {name: value for name, value in keys.items() if name != "expert_count"}
+    if config.integer("num_local_experts", "n_routed_experts") is not None:
+        keys["expert_count"] = config.need("num_local_experts", "n_routed_experts")
+    return _dynamic(config, keys, alpha=50.0, length=config.integer("head_dim"))
+
+
+def _dynamic(config: Config, keys: Draft, *, alpha: float, length: int | None) -> Draft:
+    parameters = rope_parameters(config)
+    if parameters.get("rope_type") != "dynamic":
+        return keys
+    base = to_number("rope_theta", parameters.get("rope_theta", 10000.0))
+    alpha = to_number("alpha", parameters.get("alpha", alpha))
+    length = head_length(config) if length is None else length
+    return _stretched(keys, base, alpha, length) | {
+        "rope.scaling.original_context_length": LONG_CONTEXT,
+        "context_length": LONG_CONTEXT,
+    }
+
+
+def _moe_more(config: Config, keys: Draft) -> Draft:
+    keys |= {
+        "expert_shared_feed_forward_length": config.need("intermediate_size"),
+        EXPERTS: _same(config, "moe_intermediate_size"),
+        "expert_used_count": _same(config, "moe_topk"),
+        "expert_shared_count": _same(config, "num_shared_expert"),
+    }
+    return _dynamic(config, keys, alpha=1000.0, length=head_length(config))
+
+
+def _same(config: Config, name: str) -> int:
+    """Return the one value that every layer has."""
+    counts = config.counts(name)
+    if not counts or any(count != counts[0] for count in counts):
+        raise malformed(name, None, "an array of equal numbers")
+    return counts[0]
+
+
+def _v3_more(config: Config, keys: Draft) -> Draft:
+    width = config.need("moe_intermediate_size")
+    shared = config.integer("num_shared_experts")
+    norm = config.boolean("route_norm")
+    scale = config.number("router_scaling_factor")
+    keys |= {
+        EXPERTS: width,
+        "expert_shared_feed_forward_length": width * (1 if shared is None else shared),
+        "expert_weights_norm": True if norm is None else norm,
+        "expert_weights_scale": 1.0 if scale is None else scale,
+        "expert_gating_func": 2,
+    }
+    return with_drafts(keys, config, drafts_of(config))
+
+
+DENSE_RECIPE = Recipe(
+    takes=("HunYuanDenseV1ForCausalLM",),
+    writes="hunyuan-dense",
+    defaults={"hunyuan_v1_dense": DENSE},
+    fills_kv_heads=True,
+    more=_dense_more,
+)
+MOE_RECIPE = Recipe(
+    takes=("HunYuanMoEV1ForCausalLM",),
+    writes="hunyuan-moe",
+    defaults={"hunyuan_v1_moe": MOE},
+    fills_kv_heads=True,
+    more=_moe_more,
+)
+V3_RECIPE = Recipe(takes=("HYV3ForCausalLM",), writes="hy_v3", more=_v3_more)
+
+ARCHITECTURES = (
+    Architecture(
+        names=("hunyuan-dense",), implied=plain(RMS), converters=(DENSE_RECIPE.converter(),)
+    ),
+    Architecture(
+        names=("hunyuan-moe",), implied=plain(RMS, EXPERTS), converters=(MOE_RECIPE.converter(),)
+    ),
+    Architecture(names=("hunyuan_vl",), implied=plain(RMS)),
+    Architecture(
+        names=("hy_v3",), implied=plain(RMS, EXPERTS), converters=(V3_RECIPE.converter(),)
+    ),
+    Architecture(names=("hy_v4",), implied=_hy_v4, saves=frozenset({"latent"})),
+)
