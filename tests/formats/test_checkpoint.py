@@ -291,7 +291,15 @@ def test_names_what_comes_close(name: str, close: str) -> None:
     assert close in caught.value.message
 
 
-@pytest.mark.parametrize("name", ["", "no/such/folder", "x" * 300, "a\0b", "ok/\ud800"])
+def test_no_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert open_checkpoint(".").config == {}
+    with pytest.raises(ReferenceUnavailableError):
+        open_checkpoint("")
+
+
+@pytest.mark.parametrize("name", ["no/such/folder", "x" * 300, "a\0b", "ok/\ud800"])
 def test_what_is_nothing_is_an_audit_error(name: str) -> None:
     with pytest.raises(AuditError):
         open_checkpoint(name)

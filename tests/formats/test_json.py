@@ -80,6 +80,10 @@ def test_names_the_place_of_a_fault_in_bytes() -> None:
     assert error.where == Where(file="x.json", offset=8 + 15)
 
 
+def test_counts_the_byte_order_mark() -> None:
+    assert _error(b"\xef\xbb\xbf[1 2]").where == Where(file="x.json", offset=6)
+
+
 def test_names_the_byte_that_is_no_utf8() -> None:
     error = _error(b'\xef\xbb\xbf{"a": "\xff"}', offset=8)
     assert error.message == "x.json is no UTF-8 at byte 18: invalid start byte"

@@ -156,6 +156,18 @@ def test_a_bare_config_tells_names_and_no_ids() -> None:
     assert from_config(Absent("why")) == Absent("why")
 
 
+def test_an_id_beyond_the_vocabulary_is_no_promise() -> None:
+    config: dict[str, Json] = {"vocab_size": 3, "pad_token_id": 3, "bos_token_id": 2}
+    assert from_config(config) == Tokenizer(
+        special_ids={}, unsure_ids=frozenset({"bos"}), complete=False
+    )
+
+
+def test_code_llama_is_told_by_its_vocabulary() -> None:
+    config: dict[str, Json] = {"architectures": ["LlamaForCausalLM"], "vocab_size": 32016}
+    assert _read(config, {}, _document()) == Tokenizer(special_ids={"eot": 32010}, size=18)
+
+
 def test_an_id_beyond_the_vocabulary_is_not_written() -> None:
     config: dict[str, Json] = {
         "vocab_size": 20,

@@ -32,7 +32,10 @@ class Departure:
 
 def departure_of(config: Mapping[str, Json]) -> Departure:
     """Return how the converter class of a checkpoint departs, if it does."""
-    return _DEPARTURES.get(architecture_of(config), _NONE)
+    architecture = architecture_of(config)
+    if architecture == "LlamaForCausalLM" and config.get("vocab_size") == 32_016:
+        return _CODE_LLAMA
+    return _DEPARTURES.get(architecture, _NONE)
 
 
 def architecture_of(config: Mapping[str, Json]) -> str:
@@ -67,6 +70,8 @@ _GLM4_MOE = Departure(
 )
 # conversion/base.py, _set_vocab_rwkv_world
 _RWKV = Departure(ids={"bos": 0, "eos": 0, "eot": 261}, file="rwkv_vocab_v20230424.txt")
+# conversion/llama.py, LlamaModel.set_vocab: CodeLlama is told by its vocabulary
+_CODE_LLAMA = Departure(ids={"eot": 32_010})
 _NONE = Departure()
 _UNKNOWN = Departure(unknown=True)
 

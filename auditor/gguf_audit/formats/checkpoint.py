@@ -34,8 +34,8 @@ def open_checkpoint(path_or_id: str) -> Checkpoint:
     """
     path = Path(path_or_id)
     try:
-        is_folder = path.is_dir()
-        is_there = path.exists()
+        is_there = bool(path_or_id) and path.exists()
+        is_folder = is_there and path.is_dir()
     except OSError as error:
         raise SourceError(
             f"can't read {path_or_id}: {error.strerror}", where=Where(file=path_or_id)

@@ -45,7 +45,9 @@ def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
     """
     if isinstance(config, Absent):
         return config
-    names = frozenset(name for name in _NAMES if _id_in(config, name) is not None)
+    rows = _rows(config, None)
+    ids = {name: _id_in(config, name) for name in _NAMES}
+    names = frozenset(name for name, id_ in ids.items() if id_ is not None and id_ < rows)
     return Tokenizer(special_ids={}, unsure_ids=names, complete=False)
 
 
