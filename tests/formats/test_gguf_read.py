@@ -304,6 +304,29 @@ def test_strings_across_windows_are_read_whole(tmp_path: Path) -> None:
     assert found.files[0].header_sha256 == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.parametrize("window", range(1, 120))
+def test_a_window_may_end_anywhere(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields: dict[str, FieldValue] = {
+        "a": ["one", "", b"\xff\xfe", "fourteen bytes", "é", "x" * 50],
+        "b": [1, 2, 3],
+        "c": [[["x"], ["yy"]]],
+        "d": "text",
+        "e": True,
+    }
+    content = build_gguf(fields, [("t", (4,), "F32")], data="none")
+    wanted = read_gguf(MemorySource("x", content))
+    monkeypatch.setattr("gguf_audit.formats._cursor.WINDOW_BYTES", window)
+    found = read_gguf(MemorySource("x", content))
+    assert found == wanted
+    assert found.files[0].header_sha256 == hashlib.sha256(content).hexdigest()
+    items = [array.items() for key in "abc" if (array := found.array(key)) is not None]
+    assert items == [
+        ("one", "", "\udcff\udcfe", "fourteen bytes", "é", "x" * 50),
+        (1, 2, 3),
+        ("x", "yy"),
+    ]
+
+
 def test_numbers_across_chunks_are_read_whole() -> None:
     numbers = list(range(-70_000, 70_000))
     found = make_gguf({"a": (ValueType.INT64, list[int](numbers))})
