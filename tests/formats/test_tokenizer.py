@@ -144,6 +144,25 @@ def test_a_template_that_ends_with_another_token_makes_it_eos() -> None:
     assert found == Tokenizer(special_ids={"eos": 17, "eot": 11}, size=18)
 
 
+def test_a_template_for_two_texts_makes_eos_the_separator() -> None:
+    pair: Json = [
+        {"Sequence": {"id": "A"}},
+        {"SpecialToken": {"id": "</s>"}},
+        {"Sequence": {"id": "B"}},
+    ]
+    post: Json = {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A"}}], "pair": pair}
+    found = _read({}, {"eos_token": "</s>"}, _document(post))
+    assert found == Tokenizer(special_ids={"eos": 11, "sep": 11}, size=18)
+
+
+def test_what_the_tokenizer_says_stays_with_a_converter_class() -> None:
+    config: dict[str, Json] = {"architectures": ["Glm4MoeForCausalLM"]}
+    added: Json = [*_GLM, {"id": 24, "content": "<s>"}]
+    assert _read(config, {"bos_token": "<s>"}, _document(added=added)) == Tokenizer(
+        special_ids={"bos": 24, "eot": 22, "unk": 20, "eom": 23}, size=25
+    )
+
+
 def test_a_bare_config_tells_names_and_no_ids() -> None:
     config: dict[str, Json] = {
         "bos_token_id": 1,
@@ -179,7 +198,7 @@ def test_an_id_beyond_the_vocabulary_is_not_written() -> None:
     assert found == Tokenizer(special_ids={"unk": 19}, complete=False, size=18)
 
 
-_GLM = [
+_GLM: list[Json] = [
     {"id": 20, "content": "<|endoftext|>"},
     {"id": 21, "content": "[gMASK]"},
     {"id": 22, "content": "<|user|>"},
