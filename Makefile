@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 TRUTH  ?= ../shared
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
 CODE   := auditor rules fixtures tests docs
 
 .DEFAULT_GOAL := help
@@ -58,7 +58,7 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	@$(BIN)/mypy
-	@$(BIN)/pyright
+	@$(BIN)/pyright --pythonpath $(BIN)/python
 
 floors: $(VENV)/.dev
 	@$(BIN)/lint-imports

@@ -56,6 +56,8 @@ def test_a_root_is_no_package(folder: str) -> None:
 
 def test_the_command_starts_without_heavy_imports() -> None:
     heavy = "numpy", "gguf", "transformers", "safetensors", "rich", "importlib.metadata"
-    code = f"import sys, gguf_audit.cli; print([m for m in {heavy!r} if m in sys.modules])"
+    code = (
+        f"import sys, gguf_audit.cli.application; print([m for m in {heavy!r} if m in sys.modules])"
+    )
     done = python("-c", code)
     assert (done.stdout, done.stderr) == ("[]\n", "")

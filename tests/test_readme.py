@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from gguf_audit.cli import app
+from gguf_audit.cli.application import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

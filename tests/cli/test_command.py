@@ -13,6 +13,16 @@ import gguf_audit
 from gguf_audit.cli.outcome import complain, end, write_out
 from gguf_audit.errors import MalformedError
 
+#: Starts with a finder that interrupts the process when typer is looked for.
+INTERRUPTED = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+"""
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -44,6 +54,17 @@ def test_without_a_command_there_is_help(run: Run) -> None:
 def test_the_entry_point_is_there() -> None:
     point = EntryPoint("gguf-audit", "gguf_audit.cli:main", "console_scripts")
     assert callable(point.load())
+
+
+def test_an_interrupt_while_starting_is_no_traceback(
+    command: list[str], environment: dict[str, str]
+) -> None:
+    # SIGINT arrives while the command's own modules are imported.
+    code = command[-1].replace("import sys; ", INTERRUPTED)
+    done = subprocess.run(
+        [*command[:-1], code, "--help"], env=environment, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def code_of(work: Callable[[], int], *, debug: bool = False) -> int:
