@@ -1,4 +1,4 @@
-"""Gemma 2 and 3: windows on every second, or on five of six, layers.
+"""Gemma 1 to 3: windows on every second, or on five of six, layers from 2 on.
 
 src/models/gemma2.cpp and gemma3.cpp of llama.cpp build 11434; ``Gemma2Model`` and
 ``Gemma3Model`` in conversion/gemma.py. No pattern is written: the period is in
@@ -8,19 +8,20 @@ llama.cpp, and a config that deviates from it converts to a wrong file.
 from __future__ import annotations
 
 from gguf_audit.arch import _ideal
-from gguf_audit.arch._attention import RMS, Window, windowed
-from gguf_audit.arch._base import base_keys, rope_of_full_layers, rope_parameters
+from gguf_audit.arch._attention import RMS, Window, plain, windowed
+from gguf_audit.arch._base import Draft, base_keys, rope_of_full_layers, rope_parameters
 from gguf_audit.arch._config import Config, to_number
 from gguf_audit.arch._keys import Keys
-from gguf_audit.arch._recipe import number
+from gguf_audit.arch._recipe import number, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
 
-__all__ = ["ARCHITECTURES"]
+__all__ = ["ARCHITECTURES", "gemma3_keys"]
 
 #: Gemma2Config and Gemma3TextConfig of transformers 4.57.6.
 DEFAULTS: dict[str, dict[str, Json]] = {
+    "gemma": sizes(256000, 3072, 24576, 28, 16, 16, 256, 8192, 1e-6, 1e4),
     "gemma2": {
         "hidden_size": 2304,
         "intermediate_size": 9216,
@@ -51,7 +52,7 @@ DEFAULTS: dict[str, dict[str, Json]] = {
 }
 
 
-def _gemma2_keys(config: Config) -> Keys:
+def _gemma_keys(config: Config) -> Draft:
     length = config.need("head_dim")
     kv_heads = "num_key_value_heads" if "num_key_value_heads" in config else "num_attention_heads"
     return {
@@ -64,13 +65,20 @@ def _gemma2_keys(config: Config) -> Keys:
         "attention.layer_norm_rms_epsilon": number(config, "rms_norm_eps"),
         "attention.key_length": length,
         "attention.value_length": length,
+    }
+
+
+def _gemma2_keys(config: Config) -> Keys:
+    return {
+        **_gemma_keys(config),
         "attn_logit_softcapping": number(config, "attn_logit_softcapping"),
         "final_logit_softcapping": number(config, "final_logit_softcapping"),
         "attention.sliding_window": config.need("sliding_window"),
     }
 
 
-def _gemma3_keys(config: Config) -> Keys:
+def gemma3_keys(config: Config) -> Draft:
+    """Return what ``Gemma3Model.set_gguf_parameters`` writes."""
     keys = base_keys(config)
     keys["context_length"] = _or(config.integer("max_position_embeddings"), 131072)
     keys["attention.head_count"] = _or(config.integer("num_attention_heads"), 8)
@@ -107,6 +115,19 @@ def _gemma3_ideal(config: Config) -> CacheLayout:
 
 ARCHITECTURES = (
     Architecture(
+        names=("gemma",),
+        implied=plain(RMS),
+        converters=(
+            Converter(
+                takes=("GemmaForCausalLM",),
+                writes="gemma",
+                defaults=DEFAULTS,
+                keys=_gemma_keys,
+                ideal=_ideal.full,
+            ),
+        ),
+    ),
+    Architecture(
         names=("gemma2",),
         implied=windowed(Window(when_absent=4096, period=2), RMS),
         saves=frozenset({"window"}),
@@ -132,7 +153,7 @@ ARCHITECTURES = (
                 takes=("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
                 writes="gemma3",
                 defaults=DEFAULTS,
-                keys=_gemma3_keys,
+                keys=gemma3_keys,
                 ideal=_gemma3_ideal,
             ),
         ),

@@ -17,7 +17,7 @@ from gguf_audit.arch._recipe import filled, head_length, sizes
 from gguf_audit.arch._states import SSM, hybrid, selective, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.mamba import NO_LIMIT
-from gguf_audit.layout import CacheLayout, Full
+from gguf_audit.layout import CacheLayout, Full, Recurrent
 from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES", "grouped", "hybrid_keys", "mamba2_state"]
@@ -170,7 +170,7 @@ def _hybrid_keys(config: Config) -> Keys:
     return hybrid_keys(config, attention_layers(config), blocks=config.blocks(), inner=inner)
 
 
-def mamba2_state(kernel: int, inner: int, state: int, groups: int) -> _ideal.Recurrent:
+def mamba2_state(kernel: int, inner: int, state: int, groups: int) -> Recurrent:
     """Return the state of one Mamba 2 layer."""
     return _ideal.state(conv=(kernel - 1) * (inner + 2 * groups * state), ssm=inner * state)
 

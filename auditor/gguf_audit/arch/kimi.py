@@ -1,19 +1,28 @@
 """Kimi Linear and K3, Bailing 3 and GLM-5-Next: delta attention with latents among it.
 
 src/models/kimi-linear.cpp, kimi-k3.cpp, bailingmoe3.cpp and glm5-next.cpp of llama.cpp
-build 11434. A block with 0 key-value heads has a state instead.
+build 11434; conversion/kimi_linear.py and kimi_k3.py. A block with 0 key-value heads has a state instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, needs_heads
+from gguf_audit.arch._base import Draft, base_keys
+from gguf_audit.arch._config import Config, malformed, to_number
+from gguf_audit.arch._keys import Either, Keys
 from gguf_audit.arch._latent import latent, packed_lengths, unpacked
 from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
+from gguf_audit.arch._recipe import copied, needed
 from gguf_audit.arch._states import delta, even_batches, without_kv
-from gguf_audit.arch.architecture import Architecture
-from gguf_audit.layout import Indexer, Layer, Store
+from gguf_audit.arch.architecture import Architecture, Converter, Saving
+from gguf_audit.errors import UnsupportedError
+from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer, Store
+from gguf_audit.subject import Json
+from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]
 
@@ -100,11 +109,118 @@ def _own_indexer(hyper: Hyper, index: int) -> bool:
     return index < hyper.trunk and (own is None or bool(own[index]))
 
 
+def _linear(config: Config) -> Mapping[str, Json]:
+    linear = config.mapping("linear_attn_config")
+    if linear is None:
+        raise malformed("linear_attn_config", None, "an object")
+    return linear
+
+
+def _number_of(linear: Mapping[str, Json], name: str) -> int:
+    value = linear.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise malformed(name, value, "a whole number")
+    return value
+
+
+def _attends(config: Config) -> tuple[bool, ...]:
+    """Return which layers attend; the config counts layers from 1."""
+    listed = _linear(config).get("full_attn_layers")
+    if not isinstance(listed, list):
+        raise malformed("full_attn_layers", listed, "an array")
+    return tuple(index + 1 in listed for index in range(config.blocks()))
+
+
+LINEAR = {
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_count": "num_shared_experts",
+    "leading_dense_block_count": "first_k_dense_replace",
+    "expert_weights_scale": "routed_scaling_factor",
+    "vocab_size": "vocab_size",
+}
+
+
+def _keys(config: Config) -> Draft:
+    """Return what Kimi Linear and K3 have in common."""
+    keys = base_keys(config.with_values(num_key_value_heads=1))
+    linear = _linear(config)
+    rank = config.need("kv_lora_rank", "n_lora_kv")
+    rope = config.need("qk_rope_head_dim", "n_rot")
+    keys |= {
+        **needed(config, LINEAR),
+        "attention.head_count_kv": tuple(int(attends) for attends in _attends(config)),
+        "ssm.conv_kernel": _number_of(linear, "short_conv_kernel_size"),
+        "kda.head_dim": _number_of(linear, "head_dim"),
+        "attention.kv_lora_rank": rank,
+        "rope.dimension_count": rope,
+        "attention.key_length": rank + rope,
+        "attention.key_length_mla": config.need("qk_nope_head_dim") + rope,
+        "attention.value_length_mla": config.need("v_head_dim"),
+    }
+    return keys | copied(config, {"attention.q_lora_rank": "q_lora_rank"})
+
+
+def _linear_keys(config: Config) -> Keys:
+    keys = _keys(config)
+    if "context_length" not in keys:
+        # transformers 5 knows the class, which has a length of its own
+        keys["context_length"] = Either(None, (1048576,))
+    return keys
+
+
+def _k3_keys(config: Config) -> Keys:
+    if not config.boolean("mla_use_nope") or config.get("hidden_act") != "situ":
+        where = Where(file="config.json", key="mla_use_nope")
+        raise UnsupportedError("the converter wants latents without RoPE and situ", where=where)
+    keys = _keys(config)
+    bound = _linear(config).get("gate_lower_bound")
+    if bound is not None:
+        keys["kda.gate_lower_bound"] = to_number("gate_lower_bound", bound)
+    names = {
+        "expert_weights_norm": "moe_renormalize",
+        "activation.situ_beta": "activation_situ_beta",
+        "activation.situ_linear_beta": "activation_situ_linear_beta",
+        "attn_res.block_size": "attn_res_block_size",
+    }
+    keys |= needed(config, names) | copied(
+        config, {"expert_latent_length": "routed_expert_hidden_size"}
+    )
+    return keys | {
+        "attention.value_length": config.need("kv_lora_rank"),
+        "expert_gating_func": 2,
+    }
+
+
+def _ideal_layout(config: Config) -> CacheLayout:
+    linear = _linear(config)
+    length = _number_of(linear, "head_dim")
+    heads = _number_of(linear, "num_heads")
+    steps = max(_number_of(linear, "short_conv_kernel_size") - 1, 0)
+    state = _ideal.state(conv=3 * steps * heads * length, ssm=length * length * heads)
+    rank = config.need("kv_lora_rank", "n_lora_kv")
+    rope = config.need("qk_rope_head_dim", "n_rot")
+    store = Latent(kv_heads=1, key_length=rank + rope)
+    return _ideal.layout(store if attends else state for attends in _attends(config))
+
+
+LINEAR_CONVERTER = Converter(
+    takes=("KimiLinearForCausalLM", "KimiLinearModel"),
+    writes="kimi-linear",
+    keys=_linear_keys,
+    ideal=_ideal_layout,
+)
+K3_CONVERTER = Converter(
+    takes=("KimiK3ForConditionalGeneration",),
+    writes="kimi-k3",
+    keys=_k3_keys,
+    ideal=_ideal_layout,
+)
+SAVES: frozenset[Saving] = frozenset({"latent", "state"})
+
 ARCHITECTURES = (
-    Architecture(names=("kimi-linear",), implied=_implied, saves=frozenset({"latent", "state"})),
     Architecture(
-        names=("kimi-k3", "bailingmoe3", "glm5-next"),
-        implied=_implied,
-        saves=frozenset({"latent", "state"}),
+        names=("kimi-linear",), implied=_implied, converters=(LINEAR_CONVERTER,), saves=SAVES
     ),
+    Architecture(names=("kimi-k3",), implied=_implied, converters=(K3_CONVERTER,), saves=SAVES),
+    Architecture(names=("bailingmoe3", "glm5-next"), implied=_implied, saves=SAVES),
 )

@@ -6,7 +6,7 @@ llama.cpp alone: a file without a pattern has the period below.
 
 from __future__ import annotations
 
-from gguf_audit.arch._attention import NORM, RMS, Window, check, windowed
+from gguf_audit.arch._attention import RMS, Window, windowed
 from gguf_audit.arch._model import Hyper, LlamaModel, refuse
 from gguf_audit.arch.architecture import Architecture
 
@@ -28,30 +28,8 @@ def _afmoe(hyper: Hyper) -> LlamaModel:
     return windowed(OPTIONAL, RMS, EXPERTS, "expert_shared_count")(hyper)
 
 
-def _cohere2moe(hyper: Hyper) -> LlamaModel:
-    if NORM not in hyper.fields and RMS not in hyper.fields:
-        raise refuse(hyper.fields, NORM, f"{hyper.fields.key(NORM)} is absent")
-    check(hyper, ("logit_scale", "leading_dense_block_count", EXPERTS))
-    return windowed(Window(period=4, dense_first=True))(hyper)
-
-
 ARCHITECTURES = (
     Architecture(names=("afmoe",), implied=_afmoe, saves=frozenset({"window"})),
-    Architecture(
-        names=("cohere2",),
-        implied=windowed(Window(period=4), "logit_scale", NORM),
-        saves=frozenset({"window"}),
-    ),
-    Architecture(names=("cohere2moe",), implied=_cohere2moe, saves=frozenset({"window"})),
-    Architecture(
-        names=("exaone4",),
-        implied=windowed(Window(when_absent=4096, period=4, only_at=64), RMS),
-    ),
-    Architecture(
-        names=("exaone-moe",),
-        implied=windowed(Window(period=4), RMS, EXPERTS, "expert_gating_func"),
-        saves=frozenset({"window"}),
-    ),
     Architecture(
         names=("laguna",),
         implied=windowed(
@@ -59,15 +37,6 @@ ARCHITECTURES = (
             RMS,
             "leading_dense_block_count",
             EXPERTS,
-        ),
-    ),
-    Architecture(
-        names=("llama4",),
-        implied=windowed(
-            Window(when_absent=8192, zero_is_none=True, fixed=8192, period=4, chunked=True),
-            RMS,
-            EXPERTS,
-            "interleave_moe_layer_step",
         ),
     ),
     Architecture(
@@ -86,7 +55,6 @@ ARCHITECTURES = (
         implied=windowed(Window(period=4), RMS, "logit_scale"),
         saves=frozenset({"window"}),
     ),
-    Architecture(names=("olmo2",), implied=windowed(OPTIONAL, RMS)),
     Architecture(
         names=("smallthinker",),
         implied=windowed(
