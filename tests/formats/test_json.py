@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gguf_audit.errors import AuditError, LimitError, MalformedError
@@ -30,6 +30,7 @@ def _error(data: bytes, *, offset: int = 0) -> AuditError:
     return caught.value
 
 
+@settings(deadline=None)  # a loaded machine is no fault
 @given(value=_VALUES, indent=st.none() | st.integers(0, 2), ascii_only=st.booleans())
 def test_gives_back_what_json_wrote(value: Json, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -41,6 +42,7 @@ def test_gives_back_what_json_wrote(value: Json, indent: int | None, ascii_only:
         assert not ascii_only
 
 
+@settings(deadline=None)  # a loaded machine is no fault
 @given(
     data=st.binary(max_size=200)
     | st.text('[]{}",:\\0123456789e-ntrufals', max_size=60).map(str.encode)
