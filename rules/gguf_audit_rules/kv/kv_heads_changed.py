@@ -38,7 +38,7 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Fields
+from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, window
 
@@ -116,7 +116,7 @@ def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]
         where=Where(key=fields.key(key), layer=first.index),
         expected=first.expected,
         actual=first.actual,
-        origin=None if found is None else found.origin,
+        origin=Origin.RUNTIME_DEFAULT if found is None else found.origin,
         level=Severity.ERROR,
         repair=_repair(fields, key, compared),
     )

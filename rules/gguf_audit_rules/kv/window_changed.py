@@ -34,6 +34,7 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
+from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import Windows, cost, named, pairs, windows
 
@@ -72,7 +73,7 @@ def _size(conversion: Conversion, compared: list[Windows]) -> Iterator[Outcome]:
         where=Where(key=fields.key(SIZE), layer=first),
         expected=expected,
         actual=actual,
-        origin=None if found is None else found.origin,
+        origin=Origin.RUNTIME_DEFAULT if found is None else found.origin,
         level=Severity.ERROR,
         repair=(
             SetKey(key=fields.key(SIZE), value=expected, present=True)

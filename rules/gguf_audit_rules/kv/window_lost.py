@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
+from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import cost, named, pairs, windows
 
@@ -55,7 +55,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         where=Where(key=fields.key(KEY)),
         expected=sizes[0] if len(sizes) == 1 else sizes,
         actual=None if found is None else found.value,
-        origin=None if found is None else found.origin,
+        origin=Origin.RUNTIME_DEFAULT if found is None else found.origin,
         level=Severity.ERROR,
         repair=Reconvert(hint="no metadata tool can add this key"),
         consequences=tuple(_local_rope_base(conversion)),
