@@ -55,7 +55,6 @@ def _error(content: bytes) -> AuditError:
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None
 )
-@settings(deadline=None)  # a loaded machine is no fault
 @given(
     shapes=st.dictionaries(
         st.text(min_size=1), st.tuples(st.sampled_from(_DTYPES), _SHAPES), max_size=6
