@@ -65,11 +65,16 @@ TYPES = {
     "iq4_nl": 20,
     "bf16": 30,
 }
-LOG_WARN, LOG_ERROR, LOG_CONT = 3, 4, 5
+#: ``enum ggml_log_level`` (ggml/include/ggml.h); the last goes on with a line.
+LOG_ERROR, LOG_CONT = 4, 5
 #: Log lines that are kept for an error message.
 KEPT_LINES = 6
 #: Devices of one breakdown; more means that we read something else.
 MOST_BUFFER_TYPES = 256
+
+#: ``llama_get_memory_breakdown`` and ``llama_build_number`` are C++ and named so.
+BREAKDOWN = "_Z26llama_get_memory_breakdownPK13llama_context"
+BUILD_NUMBER = "_Z18llama_build_numberv"
 
 Answer = dict[str, Any]
 
@@ -81,7 +86,7 @@ class UnusableError(Exception):
 class Params(ctypes.Structure):
     """Parameters of some version, by value."""
 
-    _fields_ = [("words", ctypes.c_uint64 * (PARAMS_BYTES // 8))]  # noqa: RUF012 - ctypes' way
+    _fields_ = [("words", ctypes.c_uint64 * (PARAMS_BYTES // 8))]
 
     def at(self, offset: int, form: str) -> tuple[Any, ...]:
         """Return the values at an offset."""
@@ -102,13 +107,13 @@ class Params(ctypes.Structure):
 class GgufParams(ctypes.Structure):
     """``gguf_init_params`` (ggml/include/gguf.h)."""
 
-    _fields_ = [("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p)]  # noqa: RUF012
+    _fields_ = [("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p)]
 
 
 class TreeMap(ctypes.Structure):
     """A ``std::map`` of libstdc++: comparison, root's parent links, number of nodes."""
 
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("compare", ctypes.c_uint64),
         ("color", ctypes.c_uint64),
         ("root", ctypes.c_uint64),
@@ -121,7 +126,7 @@ class TreeMap(ctypes.Structure):
 class TreeNode(ctypes.Structure):
     """One node of ``llama_memory_breakdown`` (src/llama-ext.h)."""
 
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("color", ctypes.c_uint64),
         ("parent", ctypes.c_uint64),
         ("left", ctypes.c_uint64),
@@ -150,7 +155,6 @@ class Log:
         """Forget what was said."""
         self._lines: list[str] = []
         self._errors: list[str] = []
-        self._continued = False
 
     def _take(self, level: int, text: bytes | None, _data: object) -> None:
         line = (text or b"").decode("utf-8", "replace").rstrip("\n")
@@ -165,14 +169,13 @@ class Log:
         """Return the last errors in one line."""
         return "; ".join(self._errors) or "it gave no reason"
 
-    def sizes(self) -> list[float]:
-        """Return what it said of the size of caches, in MiB with two decimals."""
-        lines = [line for line in self._lines if "layers" in line or "rs_seq" in line]
-        return [float(found[1]) for line in lines if (found := self.SIZE.search(line))]
-
     def caches(self) -> list[str]:
         """Return the lines that tell the size of a cache."""
-        return [line for line in self._lines if "layers" in line or "rs_seq" in line]
+        return [line for line in self._lines if "layers" in line]
+
+    def mebibytes(self) -> list[float]:
+        """Return the sizes in those lines, rounded to two decimals as they are."""
+        return [float(found[1]) for line in self.caches() if (found := self.SIZE.search(line))]
 
 
 class Library:
@@ -206,7 +209,7 @@ class Library:
             ("llama_model_load_from_file", pointer, [ctypes.c_char_p, Params]),
             ("llama_model_init_from_user", pointer, [pointer, TensorCallback, pointer, Params]),
             ("llama_init_from_model", pointer, [pointer, Params]),
-            ("_Z26llama_get_memory_breakdownPK13llama_context", TreeMap, [pointer]),
+            (BREAKDOWN, TreeMap, [pointer]),
             ("llama_free", None, [pointer]),
             ("gguf_init_from_file", pointer, [ctypes.c_char_p, GgufParams]),
             ("ggml_backend_reg_count", ctypes.c_size_t, []),
@@ -227,8 +230,8 @@ class Library:
         if hasattr(self._dll, "llama_version"):
             self._dll.llama_version.restype = ctypes.c_char_p
             answer["version"] = self._dll.llama_version().decode("utf-8", "replace")
-        if hasattr(self._dll, "_Z18llama_build_numberv"):
-            answer["build"] = self._dll._Z18llama_build_numberv() or None
+        if hasattr(self._dll, BUILD_NUMBER):
+            answer["build"] = getattr(self._dll, BUILD_NUMBER)() or None
         return answer
 
     def load(self, path: str, *, metadata_only: bool) -> int:
@@ -241,10 +244,11 @@ class Library:
         params.put(MODEL_NO_ALLOC, "<?", True)
         if not metadata_only:
             return self._dll.llama_model_load_from_file(os.fsencode(path), params) or 0
-        metadata = self._dll.gguf_init_from_file(os.fsencode(path), GgufParams(True, None))  # noqa: FBT003 - a C structure
+        metadata = self._dll.gguf_init_from_file(os.fsencode(path), GgufParams(True, None))
         if not metadata:
             return 0
-        nothing = TensorCallback(lambda _tensor, _data: None)
+        # Nobody asks for data that isn't allocated.
+        nothing = TensorCallback()
         return self._dll.llama_model_init_from_user(metadata, nothing, None, params) or 0
 
     def run(self, model: int, run: Answer) -> Answer:
@@ -260,7 +264,7 @@ class Library:
         context = self._dll.llama_init_from_model(model, params)
         if not context:
             return {"refused": self.log.errors()}
-        breakdown = self._dll._Z26llama_get_memory_breakdownPK13llama_context(context)
+        breakdown = getattr(self._dll, BREAKDOWN)(context)
         total = sum(node.context for node in _nodes(breakdown))
         self._confirm(total)
         self._dll.llama_free(context)
@@ -268,7 +272,7 @@ class Library:
 
     def _confirm(self, total: int) -> None:
         """Raise UnusableError where the log tells another size than we have read."""
-        logged = self.log.sizes()
+        logged = self.log.mebibytes()
         # Each line is rounded to 0.005 MiB.
         if abs(sum(logged) - total / 2**20) > 0.006 * max(1, len(logged)):
             raise UnusableError(f"its log tells {sum(logged):.2f} MiB, we read {total} bytes")

@@ -77,6 +77,8 @@ class Context:
 class _Talk:
     """What a child said until it ended."""
 
+    #: How many contexts it was asked for.
+    wanted: int
     answers: tuple[Mapping[str, object], ...]
     complaints: str
     #: As ``subprocess`` has it, ``None`` where we ended it ourselves.
@@ -126,34 +128,34 @@ def measure(
     runtime = f"llama.cpp ({library.origin})"
     while len(outcomes) < len(contexts):
         talk = _talk(library, model, contexts[len(outcomes) :], metadata_only=metadata_only)
-        loaded, ended = False, False
-        for answer in talk.answers:
-            match answer:
-                case {"version": version, "build": build}:
-                    runtime = _runtime(library, version, build)
-                case {"loaded": True}:
-                    loaded = True
-                case {"bytes": int(size), "caches": list(lines)}:
-                    caches = tuple(map(str, cast("list[object]", lines)))
-                    outcomes.append(Allocated(bytes=size, caches=caches))
-                case {"refused": str(message)} if loaded:
-                    outcomes.append(_declined(message, loaded=True))
-                case {"refused": str(message)}:
-                    ended = True
-                    outcomes += [_declined(message, loaded=False)] * len(contexts)
-                case {"unusable": str(reason)}:
-                    ended = True
-                    outcomes += [Unmeasured(f"{runtime} can't be asked: {reason}")] * len(contexts)
-                case _:
-                    ended = True
-                    outcomes += [Unmeasured(f"{runtime} gave no answer we know")] * len(contexts)
-            if ended:
-                break
-        if not ended and len(outcomes) < len(contexts):
-            died = _death(talk, loaded=loaded)
-            # A model that can't be loaded can't be for any context.
-            outcomes += [died] * (1 if loaded else len(contexts))
+        runtime, told, loaded = _understood(talk, library)
+        # What keeps a model from being loaded does so for every context.
+        outcomes += told if loaded else told[:1] * len(contexts)
     return runtime, tuple(outcomes[: len(contexts)])
+
+
+def _understood(talk: _Talk, library: Library) -> tuple[str, list[Outcome], bool]:
+    """Return the runtime's name, one outcome at least, and whether the model was loaded."""
+    runtime, loaded = f"llama.cpp ({library.origin})", False
+    outcomes: list[Outcome] = []
+    wanted = talk.wanted
+    for answer in talk.answers:
+        match answer:
+            case {"version": version, "build": build}:
+                runtime = _runtime(library, version, build)
+            case {"loaded": True}:
+                loaded = True
+            case {"bytes": int(size), "caches": list()}:
+                lines = cast("list[object]", answer["caches"])
+                outcomes.append(Allocated(bytes=size, caches=tuple(map(str, lines))))
+            case {"refused": str(message)}:
+                outcomes.append(_declined(message, loaded=loaded))
+            case {"unusable": str(reason)}:
+                outcomes += [Unmeasured(f"{runtime} can't be asked: {reason}")] * wanted
+            case _:
+                outcomes += [Unmeasured(f"{runtime} gave no answer that we know")] * wanted
+    settled = len(outcomes) >= (wanted if loaded else 1)
+    return runtime, outcomes if settled else [*outcomes, _death(talk, loaded=loaded)], loaded
 
 
 def _runtime(library: Library, version: object, build: object) -> str:
@@ -179,9 +181,7 @@ def _death(talk: _Talk, *, loaded: bool) -> Outcome:
         return Unmeasured("llama.cpp ran out of the memory we give it")
     found = [first or second for first, second in _LAST_WORDS.findall(talk.complaints)]
     message = found[0] if found else signal.Signals(-talk.code).name
-    return Declined(
-        message=_shown(message), kind="aborts", during="context" if loaded else "load"
-    )
+    return Declined(message=_shown(message), kind="aborts", during="context" if loaded else "load")
 
 
 def _shown(text: str) -> str:
@@ -209,7 +209,7 @@ def _talk(
         "LD_LIBRARY_PATH": str(library.path.parent),
         "LC_ALL": "C",
     }
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
         [sys.executable, "-I", "-S", str(_CHILD)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -226,6 +226,7 @@ def _talk(
             _end(process)
     code = None if reason else process.returncode
     return _Talk(
+        wanted=len(contexts),
         answers=tuple(_parsed(answers)),
         complaints=complaints.decode("utf-8", "replace"),
         code=code,
