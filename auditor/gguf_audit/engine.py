@@ -380,6 +380,14 @@ class _Audit:
         if isinstance(self.conversion, Absent):
             kind: SkipKind = "not-applicable" if self.wanted.reference is None else "no-evidence"
             return Skip(rule=rule.id, kind=kind, reason=self.conversion.reason)
+        becomes = self.conversion.expected_architecture
+        if (
+            not rule.any_architecture
+            and isinstance(becomes, str)
+            and becomes != self.gguf.architecture
+        ):
+            reason = f"the reference becomes {becomes!r}, the file is {self.gguf.architecture!r}"
+            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
         missing: CacheLayout | Fields | Refused | Absent | None = None
         if Need.HYPERPARAMETERS in rule.needs:
             missing = self.conversion.expected_fields

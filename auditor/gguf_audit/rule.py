@@ -195,6 +195,9 @@ class Rule:
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.
     defers_to: tuple[str, ...] = ()
+    #: Looks also where the reference becomes another architecture than the file has;
+    #: every other comparison of the two would only follow from that.
+    any_architecture: bool = False
     #: Where the fact comes from: file and function of llama.cpp, class, specification.
     authority: str
 

@@ -52,5 +52,6 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE}),
+    any_architecture=True,
     authority="llama.cpp b11434 conversion, model_arch of the registered class",
 )

@@ -54,5 +54,6 @@ RULE = Rule(
     name="unknown-architecture",
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnModel(check),
+    defers_to=("ARCH005",),
     authority="llama.cpp b11434 src/llama-arch.cpp LLM_ARCH_NAMES",
 )

@@ -37,8 +37,10 @@ from gguf_audit.rule import (
 )
 from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
+from gguf_audit_rules.ctx._compare import same
 
 KEY = "context_length"
+FACTOR = "rope.scaling.factor"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -67,6 +69,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         )
         return
     level, comment = _judged(fields, actual, expected)
+    if level is Severity.INFO and not same(_factor(fields), _factor(conversion.expected_fields)):
+        return  # The scaling that explains it is new too: rope-scaling-changed's cause.
     yield Hit(
         message=f"needs {expected} tokens of training context, {full_key} is {actual}{comment}",
         where=Where(key=full_key),
@@ -83,8 +87,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
 def _judged(fields: Fields, actual: int, expected: int) -> tuple[Severity, str]:
     if actual < expected:
         return Severity.WARNING, ": the runtime stops short of what the model can do"
-    factor = arch.effective(fields, "rope.scaling.factor")
-    scale = 1 if factor is None or not isinstance(factor.value, int | float) else factor.value
+    scale = _factor(fields)
     original = arch.effective(fields, "rope.scaling.original_context_length")
     lengths = {expected}
     if original is not None and original.origin is Origin.KEY and isinstance(original.value, int):
@@ -93,6 +96,11 @@ def _judged(fields: Fields, actual: int, expected: int) -> tuple[Severity, str]:
     if scale > 1 and actual in {round(length * scale) for length in lengths}:
         return Severity.INFO, f", extended on purpose: the file scales RoPE by {scale:g}"
     return Severity.ERROR, " and no RoPE scaling in the file explains it"
+
+
+def _factor(fields: Fields) -> float:
+    factor = arch.effective(fields, FACTOR)
+    return factor.value if factor is not None and isinstance(factor.value, int | float) else 1
 
 
 RULE = Rule(

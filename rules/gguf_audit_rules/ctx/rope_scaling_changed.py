@@ -31,6 +31,7 @@ from gguf_audit_rules.ctx._compare import same
 TYPE = "rope.scaling.type"
 FACTOR = "rope.scaling.factor"
 ORIGINAL = "rope.scaling.original_context_length"
+CONTEXT = "context_length"
 ATTENTION = "rope.scaling.attn_factor"
 
 
@@ -55,7 +56,11 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     extended = not expected and actual.get(TYPE) == "yarn"
     yield Hit(
         message=f"needs {_said(expected)}, this file has {_said(actual)}"
-        + (", which extends the context on purpose" if extended else ""),
+        + (
+            f", which extends the context to {_effective(fields, CONTEXT)} tokens on purpose"
+            if extended
+            else ""
+        ),
         where=Where(key=fields.key(key)),
         expected=expected or None,
         actual=actual or None,

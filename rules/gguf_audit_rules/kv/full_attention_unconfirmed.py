@@ -74,5 +74,6 @@ RULE = Rule(
     name="full-attention-unconfirmed",
     levels=(Severity.WARNING,),
     check=OnModel(check),
+    defers_to=("ARCH003",),
     authority="llama.cpp b11434 load_arch_hparams of the architecture",
 )
