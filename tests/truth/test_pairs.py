@@ -1,0 +1,84 @@
+"""Files that the official converter made, each beside its checkpoint: no alarm is true."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from gguf_audit.engine import audit_targets
+from gguf_audit.rule import Rule, Severity
+from gguf_audit.verdict import SubjectReport
+from gguf_audit_rules import load
+
+pytestmark = pytest.mark.truth
+
+#: Folder of the measured tables and conversions; see conftest.py.
+SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+FILES = sorted((SHARED / "pairs").glob("*/model*.gguf"))
+RULES: dict[str, Rule] = {rule.id: rule for rule in load()}
+#: Why a conversion can't be compared: its class isn't covered.
+UNCOVERED = {"unknown-architecture", "unsupported"}
+
+
+def name_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.stem}"
+
+
+def invented() -> frozenset[str]:
+    """Return the pairs whose pre-tokenizer's name was given by hand."""
+    index = SHARED / "pairs" / "INDEX.md"
+    if not index.exists():
+        return frozenset()
+    found: set[str] = set()
+    pair = ""
+    for line in index.read_text("utf-8").splitlines():
+        if heading := re.match(r"### (\S+)", line):
+            pair = heading[1]
+        elif line.startswith("- tok:") and line.rstrip().endswith("pre*"):
+            found.add(pair)
+    return frozenset(found)
+
+
+INVENTED = invented()
+
+
+def audited(file: Path) -> SubjectReport:
+    report = audit_targets([str(file)], against=str(file.parent / "hf"), rules=RULES)
+    [subject] = report.subjects
+    return subject
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_right_conversion_raises_no_alarm(file: Path) -> None:
+    subject = audited(file)
+    alarms = [
+        f"{finding.rule} {finding.severity} {finding.message}"
+        for finding in subject.findings
+        if finding.severity is not Severity.INFO
+        if file.parent.name not in INVENTED or finding.where.key != "tokenizer.ggml.pre"
+    ]
+    assert alarms == []
+    assert [error for error in subject.errors if error.code not in UNCOVERED] == []
+    assert [skip for skip in subject.skips if skip.kind in ("crashed", "limit")] == []
+
+
+def test_every_conversion_is_covered() -> None:
+    uncovered = [
+        name_of(file)
+        for file in FILES
+        if any(error.code in UNCOVERED for error in audited(file).errors)
+    ]
+    assert uncovered == [], f"{len(uncovered)} of {len(FILES)} aren't covered yet"
+
+
+def test_a_misconversion_is_found() -> None:
+    file = SHARED / "pairs_bad" / "nomic_bert.gguf"
+    [subject] = audit_targets([str(file)], rules=RULES).subjects
+    found = {(finding.rule, finding.where.key, finding.expected) for finding in subject.findings}
+    assert found == {
+        ("ARCH003", "nomic-bert.block_count", 3),
+        ("ARCH003", "nomic-bert.embedding_length", 64),
+    }
