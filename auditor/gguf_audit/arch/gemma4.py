@@ -88,11 +88,14 @@ def _assistant(hyper: Hyper) -> LlamaModel:
     return hyper.model(layers, traits=(Trait.BORROWED,))
 
 
+#: ``intermediate_size`` of Gemma3nTextConfig.
+WIDTHS: list[Json] = [16384 for _ in range(35)]
+
 #: Gemma3nTextConfig of transformers 4.57.6 and Gemma4TextConfig of 5.24.
 DEFAULTS: dict[str, dict[str, Json]] = {
     "gemma3n_text": {
         **sizes(262400, 2048, 16384, 35, 8, 2, 256, 32768, 1e-6, 1e6),
-        "intermediate_size": [16384] * 35,
+        "intermediate_size": WIDTHS,
         "rope_local_base_freq": 10000.0,
         "sliding_window": 512,
         "final_logit_softcapping": 30.0,
@@ -147,10 +150,11 @@ def _sparse(config: Config) -> Config:
     values: dict[str, Json] = {}
     width = config.get("intermediate_size")
     if width is None or isinstance(width, int):
-        values["intermediate_size"] = [config.need("intermediate_size")] * blocks
+        widths: list[Json] = [config.need("intermediate_size") for _ in range(blocks)]
+        values["intermediate_size"] = widths
     if config.get("activation_sparsity_pattern") is None:
         sparse = min(10, blocks)
-        shares: list[Json] = [0.95] * sparse + [0.0] * (blocks - sparse)
+        shares: list[Json] = [0.95 if index < sparse else 0.0 for index in range(blocks)]
         values["activation_sparsity_pattern"] = shares
     return config.with_values(**values)
 

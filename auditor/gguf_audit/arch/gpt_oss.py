@@ -17,7 +17,8 @@ from gguf_audit.subject import Json
 __all__ = ["ARCHITECTURES"]
 
 #: GptOssConfig of transformers 4.57.6.
-DEFAULTS: dict[str, Json] = sizes(201088, 2880, 2880, 36, 64, 8, 64, 131072, 1e-5, 150000.0) | {
+DEFAULTS: dict[str, Json] = {
+    **sizes(201088, 2880, 2880, 36, 64, 8, 64, 131072, 1e-5, 150000.0),
     "num_local_experts": 128,
     "num_experts_per_tok": 4,
     "sliding_window": 128,

@@ -46,7 +46,7 @@ ARCHITECTURES = (
     ),
     Architecture(names=("mellum",), implied=windowed(OPTIONAL, RMS, EXPERTS)),
     Architecture(
-        names=("mimo2", "step35"),
+        names=("step35",),
         implied=windowed(LISTED, RMS, EXPERTS),
         saves=frozenset({"window"}),
     ),

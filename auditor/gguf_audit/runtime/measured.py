@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 __all__ = ["Allocated", "Declined", "Outcome", "Probe", "Unmeasured"]
 
@@ -48,3 +48,20 @@ class Probe:
     runtime: str
     #: Context length in tokens -> what happened; one sequence, f16, windows not full.
     outcomes: Mapping[int, Outcome]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the probe in the shape of the JSON report."""
+        runs = [{"tokens": tokens, **_told(outcome)} for tokens, outcome in self.outcomes.items()]
+        return {"runtime": self.runtime, "runs": runs}
+
+
+def _told(outcome: Outcome) -> dict[str, object]:
+    match outcome:
+        case Allocated():
+            return {"bytes": outcome.bytes, "kind": "allocated", "message": None}
+        case Declined():
+            return {"bytes": None, "kind": outcome.kind, "message": outcome.message}
+        case Unmeasured():
+            return {"bytes": None, "kind": "unmeasured", "message": outcome.reason}
+        case _:
+            assert_never(outcome)
