@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from engine_subjects import (
+    ALL,
+    KEYS,
+    TENSORS,
+    audit,
+    card,
+    hit,
+    rule,
+    write_checkpoint,
+    write_model,
+)
+from gguf_audit.engine import audit_targets
+from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.rule import (
+    Finding,
+    Need,
+    NoEvidence,
+    Outcome,
+    SetKey,
+    Severity,
+    Skip,
+)
+from gguf_audit.subject import ValueType
+from gguf_audit.testing import write_gguf
+from gguf_audit.verdict import Problem, ReferenceFacts, Status
+from gguf_audit.where import Where
+from rule_subjects import GEMMA, LLAMA, without
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return write_checkpoint(tmp_path)
+
+
+CAUSE = rule("AA001", hit("cause", "a"))
+
+
+# One audit as a whole
+
+
+def test_a_sound_file_is_clean(model: Path) -> None:
+    subject = audit(model)
+    assert (subject.status, subject.kind, subject.architecture) == (Status.CLEAN, "model", "llama")
+    assert (subject.findings, subject.errors, subject.reference) == ((), (), None)
+    assert {skip.kind for skip in subject.skips} == {"not-applicable"}
+    assert [(file.name, file.size_bytes) for file in subject.files] == [
+        (str(model), model.stat().st_size)
+    ]
+
+
+def test_a_right_conversion_raises_no_alarm(model: Path, checkpoint: Path) -> None:
+    subject = audit(model, against=checkpoint)
+    assert (subject.findings, subject.errors) == ((), ())
+    assert subject.reference == ReferenceFacts(
+        id=str(checkpoint), revision=None, origin="folder", note=""
+    )
+
+
+def test_a_finding_has_what_its_rule_and_the_audit_know(model: Path) -> None:
+    repair = SetKey(key="llama.context_length", value=1, present=True)
+    said = dataclasses.replace(hit("wrong", "llama.context_length"), repair=repair, actual=8192)
+    [finding] = audit(model, rule("AA001", said)).findings
+    assert finding == Finding(
+        rule="AA001",
+        name="aa001",
+        severity=Severity.ERROR,
+        message="wrong",
+        where=Where(file=str(model), key="llama.context_length"),
+        expected=None,
+        actual=8192,
+        origin=None,
+        consequences=(),
+        repair=repair,
+        fix=f"gguf-set-metadata {model} llama.context_length 1",
+        authority="none",
+        fingerprint=finding.fingerprint,
+    )
+
+
+def test_a_fingerprint_survives_rewording_and_renaming(tmp_path: Path) -> None:
+    one = write_gguf(tmp_path / "one.gguf", KEYS, TENSORS)
+    two = write_gguf(tmp_path / "two.gguf", KEYS, TENSORS)
+    [first] = audit(one, rule("AA001", hit("wrong", "a"))).findings
+    [second] = audit(two, rule("AA001", hit("still wrong", "a"))).findings
+    [other] = audit(two, rule("AA001", hit("wrong", "b"))).findings
+    assert first.fingerprint == second.fingerprint != other.fingerprint
+
+
+# What could not be looked at
+
+
+def test_a_crash_hides_nothing_else(model: Path) -> None:
+    crashing = rule("AA000", hit("before", "z"), ZeroDivisionError("by zero"))
+    report = audit_targets([str(model)], rules={r.id: r for r in (crashing, CAUSE)})
+    [subject] = report.subjects
+    assert [finding.rule for finding in subject.findings] == ["AA000", "AA001"]
+    assert subject.skips == (
+        Skip(rule="AA000", kind="crashed", reason="ZeroDivisionError: by zero"),
+    )
+    assert report.exit_code(None) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "skip", "code"),
+    [
+        (
+            NoEvidence("no tokenizer"),
+            Skip(rule="AA001", kind="no-evidence", reason="no tokenizer"),
+            0,
+        ),
+        (
+            NoEvidence("odd type", kind="limit"),
+            Skip(rule="AA001", kind="limit", reason="odd type"),
+            3,
+        ),
+        (LimitError("too long"), Skip(rule="AA001", kind="limit", reason="too long"), 3),
+    ],
+)
+def test_skips(model: Path, said: Outcome | Exception, skip: Skip, code: int) -> None:
+    rules = {"AA001": rule("AA001", said)}
+    report = audit_targets([str(model)], rules=rules)
+    assert report.skips == (skip,)
+    assert report.subjects[0].status is Status.PARTIAL
+    assert report.exit_code() == code
+
+
+def test_what_cannot_be_read_is_no_crash(model: Path) -> None:
+    error = MalformedError("tokenizer.json is cut", where=Where(file="tokenizer.json"))
+    subject = audit(model, rule("ZZ001", error), rule("ZZ002", error), CAUSE)
+    assert [skip.kind for skip in subject.skips] == ["no-evidence", "no-evidence"]
+    assert subject.errors == (Problem(code="malformed", message=error.message, where=error.where),)
+
+
+def test_a_broken_tokenizer_is_told_once(tmp_path: Path, checkpoint: Path) -> None:
+    (checkpoint / "tokenizer.json").write_text("{}", "utf-8")
+    keys = {**KEYS, "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
+    file = write_gguf(tmp_path / "model.gguf", keys)
+    subject = audit(file, against=checkpoint, require=frozenset({"tokenizer"}))
+    message = "tokenizer.json: model has to be an object"
+    assert [(error.code, error.message) for error in subject.errors] == [
+        ("malformed", message),
+        ("reference", f"--require tokenizer: {message}"),
+    ]
+
+
+def test_rules_on_conversions_wait_for_a_reference(model: Path) -> None:
+    [skip] = audit(model, rule("AA001", hit("x"), conversion=True)).skips
+    assert (skip.kind, skip.reason) == ("not-applicable", "needs a reference: give --against")
+
+
+def test_rules_on_the_file_run_without_the_reference(model: Path, tmp_path: Path) -> None:
+    comparing = rule("AA002", hit("x"), conversion=True)
+    against = tmp_path / "nowhere" / "at-all"
+    report = audit_targets(
+        [str(model)], against=str(against), rules={"AA001": CAUSE, "AA002": comparing}
+    )
+    [subject] = report.subjects
+    assert [finding.rule for finding in subject.findings] == ["AA001"]
+    assert subject.skips == (
+        Skip(rule="AA002", kind="no-evidence", reason="the reference can't be read"),
+    )
+    assert [error.code for error in subject.errors] == ["reference"]
+    assert (report.exit_code(), report.exit_code(None)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("need", "reason"),
+    [
+        (Need.HYPERPARAMETERS, "conversion of 'OddForCausalLM' isn't covered"),
+        (Need.LAYOUT, "conversion of 'OddForCausalLM' isn't covered"),
+    ],
+)
+def test_needs_that_are_not_met(model: Path, tmp_path: Path, need: Need, reason: str) -> None:
+    against = card(tmp_path, published=True, architectures=["OddForCausalLM"])
+    subject = audit(
+        model,
+        rule("AA001", hit("x"), conversion=True, needs=frozenset({need})),
+        rule("AA002", hit("y"), conversion=True, needs=frozenset({Need.REFERENCE})),
+        against=against,
+    )
+    assert subject.skips == (Skip(rule="AA001", kind="no-evidence", reason=reason),)
+    assert [finding.rule for finding in subject.findings] == ["AA002"]
+    assert [error.code for error in subject.errors] == ["unsupported"]
+
+
+def test_a_refused_file_has_no_layout_to_compare(tmp_path: Path, checkpoint: Path) -> None:
+    keys = without(LLAMA, "llama.attention.layer_norm_rms_epsilon")
+    file = write_gguf(tmp_path / "model.gguf", {"general.architecture": "llama", **keys}, TENSORS)
+    subject = audit(file, against=checkpoint)
+    assert [finding.rule for finding in subject.findings] == ["ARCH004"]
+    skips = {skip.rule: (skip.kind, skip.reason) for skip in subject.skips}
+    assert skips["KV106"] == ("not-applicable", "llama.cpp refuses the file")
+    assert subject.cache is None
+
+
+@pytest.mark.parametrize("key", ["block_count", "context_length", "nextn_predict_layers"])
+def test_a_wrong_type_crashes_no_rule(tmp_path: Path, checkpoint: Path, key: str) -> None:
+    keys = {**KEYS, f"llama.{key}": (ValueType.INT64, 3)}
+    subject = audit(write_gguf(tmp_path / "model.gguf", keys, TENSORS), against=checkpoint)
+    assert [(finding.rule, finding.where.key) for finding in subject.findings] == [
+        ("ARCH004", f"llama.{key}")
+    ]
+    assert "crashed" not in {skip.kind for skip in subject.skips}
+
+
+def test_another_architecture_is_the_only_finding(tmp_path: Path, checkpoint: Path) -> None:
+    keys = {"general.architecture": "gemma3", **GEMMA, "gemma3.context_length": 99}
+    subject = audit(write_gguf(tmp_path / "model.gguf", keys), against=checkpoint)
+    assert [finding.rule for finding in subject.findings] == ["ARCH005"]
+
+
+REQUIRE: list[tuple[str, bool, list[str]]] = [
+    ("reference", False, ["--require reference: no reference was given"]),
+    ("reference", True, []),
+    ("template", True, ["--require template: no tokenizer_config.json in the folder"]),
+    ("tokenizer", True, []),
+    ("tokenizer", False, ["--require tokenizer: no reference was given"]),
+]
+
+
+@pytest.mark.parametrize(("part", "given", "messages"), REQUIRE)
+def test_required_parts(
+    model: Path, checkpoint: Path, part: str, given: bool, messages: list[str]
+) -> None:
+    against = checkpoint if given else None
+    subject = audit(model, CAUSE, against=against, require=frozenset({part}))
+    found = [error.message for error in subject.errors]
+    assert [message.partition(":")[0] for message in found] == [
+        message.partition(":")[0] for message in messages
+    ]
+    assert subject.incomplete() is bool(messages)
+
+
+def test_an_unknown_architecture_is_not_audited(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "new.gguf", {"general.architecture": "brand-new"}, TENSORS)
+    report = audit_targets([str(file)], rules=ALL)
+    [subject] = report.subjects
+    assert [(finding.rule, finding.severity) for finding in subject.findings] == [
+        ("ARCH001", Severity.WARNING)
+    ]
+    assert [(error.code, error.where) for error in subject.errors] == [
+        ("unknown-architecture", Where(file=str(file), key="general.architecture"))
+    ]
+    assert (report.exit_code(), report.exit_code(allow_unknown=True)) == (3, 0)
