@@ -33,3 +33,16 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(metadata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the catalogue of this process find the rules of the checkout."""
     monkeypatch.setattr(sys, "path", [str(metadata), *sys.path])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let golden files be written again, to be read as a diff."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write fixtures/*/*/expected.json again"
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Tell whether golden files are to be written rather than compared."""
+    return bool(request.config.getoption("--update-golden"))
