@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gguf_audit.testing import write_gguf
+
+TENSORS = [("token_embd.weight", (64, 2), "F16")]
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -35,6 +39,21 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def test_exit_codes(run: Run, arguments: list[str], code: int) -> None:
     done = run("check", *arguments)
     assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_an_unknown_architecture_needs_the_users_word(run: Run, models: Path) -> None:
+    write_gguf(models / "unknown.gguf", {"general.architecture": "nonesuch"}, TENSORS)
+    unknown = "check", "unknown.gguf", "sound.gguf"
+    assert run(*unknown).returncode == 3
+    assert run(*unknown, "--allow-unknown").returncode == 0
+    assert run(*unknown, "missing.gguf", "--allow-unknown").returncode == 3
+
+
+def test_offline_holds_for_every_library(run: Run) -> None:
+    run("check", "sound.gguf")
+    assert os.environ["HF_HUB_OFFLINE"] == ""
+    run("check", "sound.gguf", "--offline")
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 
 @pytest.mark.parametrize(
