@@ -36,12 +36,13 @@ def audit(
     ignore: Sequence[str] = (),
     lengths: tuple[int, ...] = (),
     weights: Literal["none"] = "none",
+    probe: bool = False,
 ) -> Report:
     """Audit files or folders, each by itself or against one reference.
 
     ``select`` and ``ignore`` take rule codes, families or names; ``lengths`` the
-    context lengths of the cache table, in tokens. What can't be audited is in the
-    report. Raises CatalogueError where the rules can't be loaded, ``UnknownRuleError``
+    context lengths of the cache table, in tokens; ``probe`` asks the installed llama.cpp
+    about every model. What can't be audited is in the report. Raises CatalogueError where the rules can't be loaded, ``UnknownRuleError``
     for a code that no rule has, and UnsupportedError for weights, which no rule reads yet.
     """
     if weights != "none":
@@ -52,6 +53,7 @@ def audit(
         against=None if against is None else fspath(against),
         rules=catalogue.choose(catalogue.load(), select=select, ignore=ignore),
         lengths=lengths,
+        probe=probe,
     )
 
 

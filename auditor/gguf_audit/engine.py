@@ -17,12 +17,13 @@ from gguf_audit.errors import (
     AuditError,
     LimitError,
     MalformedError,
+    ProbeError,
     ReferenceUnavailableError,
     Refused,
     SourceError,
     UnknownArchitectureError,
 )
-from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.evidence import NOT_PROBED, Conversion, Model, Settings
 from gguf_audit.formats.checkpoint import open_checkpoint
 from gguf_audit.formats.gguf import open_gguf, shard_name
 from gguf_audit.layout import CacheLayout
@@ -42,6 +43,7 @@ from gguf_audit.rule import (
     fix_command,
 )
 from gguf_audit.runtime import ideal, llama_cpp
+from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import (
     BytesAt,
@@ -75,6 +77,8 @@ class _Wanted:
     severities: Mapping[str, Severity]
     lengths: tuple[int, ...]
     require: frozenset[str]
+    #: Ask an installed llama.cpp about every model.
+    probe: bool
     #: The reference, the reason why it can't be had, or ``None`` if none was asked for.
     reference: Checkpoint | AuditError | None
 
@@ -87,19 +91,21 @@ def audit_targets(
     severities: Mapping[str, Severity] | None = None,
     lengths: tuple[int, ...] = (),
     require: frozenset[str] = frozenset(),
+    probe: bool = False,
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
     ``severities`` overrides the level of every finding of a rule, ``lengths`` the
     context lengths of the cache table, ``require`` (of ``REQUIRABLE``) makes a missing
-    part of the reference an audit that failed. Never raises AuditError: what can't be
-    audited is in the report.
+    part of the reference an audit that failed, ``probe`` asks an installed llama.cpp about
+    every model. Never raises AuditError: what can't be audited is in the report.
     """
     wanted = _Wanted(
         rules=rules,
         severities=severities or {},
         lengths=lengths,
         require=require,
+        probe=probe,
         reference=None if against is None else _reference(against),
     )
     subjects = tuple(
@@ -203,7 +209,7 @@ class _Audit:
         self.kind = _kind(gguf)
         self.errors: list[AuditError] = []
         self.skips: list[Skip] = []
-        self.model = self._model()
+        self.model = replace(self._model(), probe=self._probe())
         self.conversion = self._conversion()
 
     def report(self, facts: ReferenceFacts | None) -> SubjectReport:
@@ -226,6 +232,7 @@ class _Audit:
             errors=tuple(Problem.of(_placed(error, self.gguf.name)) for error in self.errors),
             architecture=self.gguf.architecture,
             cache=cache,
+            probe=None if isinstance(self.model.probe, Absent) else self.model.probe,
             findings=findings,
             skips=tuple(self.skips),
         )
@@ -253,6 +260,23 @@ class _Audit:
             self.errors.append(error)
             implied = Absent(error.message)
         return Model(gguf=self.gguf, fields=fields, architecture=known, implied=implied)
+
+    def _probe(self) -> Probe | Absent:
+        if not self.wanted.probe:
+            return NOT_PROBED
+        if self.kind != "model":
+            return Absent(f"llama.cpp makes no context of this kind: {self.kind}")
+        # Only who asks for it pays for what it takes to run a process.
+        from gguf_audit.probes import llama_cpp as installed
+
+        path = Path(self.target)
+        if len(self.gguf.files) > 1:
+            # llama.cpp wants the first shard and finds the others itself.
+            path = path.with_name(Path(self.gguf.files[0].name).name)
+        found = installed.probe(path, self.wanted.lengths or DEFAULT_LENGTHS)
+        if isinstance(found, Absent):
+            self.errors.append(ProbeError(found.reason))
+        return found
 
     def _conversion(self) -> Conversion | Absent:
         checkpoint = self.wanted.reference
@@ -372,6 +396,10 @@ class _Audit:
 
     def _skip(self, rule: Rule) -> Skip | None:
         """Say why a rule has nothing to look at, ``None`` if it has."""
+        if Need.PROBE in rule.needs and isinstance(self.model.probe, Absent):
+            asked = self.wanted.probe and self.kind == "model"
+            unseen: SkipKind = "no-evidence" if asked else "not-applicable"
+            return Skip(rule=rule.id, kind=unseen, reason=self.model.probe.reason)
         if self.kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
             reason = f"only the file structure of this kind is audited: {self.kind}"
             return Skip(rule=rule.id, kind="no-evidence", reason=reason)

@@ -16,6 +16,7 @@ __all__ = [
     "CatalogueError",
     "LimitError",
     "MalformedError",
+    "ProbeError",
     "ReferenceUnavailableError",
     "Refused",
     "SourceError",
@@ -70,6 +71,12 @@ class ReferenceUnavailableError(AuditError):
     """The reference can't be found or read."""
 
     code = "reference"
+
+
+class ProbeError(AuditError):
+    """An installed runtime was to be asked about the file and can't be."""
+
+    code = "probe"
 
 
 class CatalogueError(AuditError):

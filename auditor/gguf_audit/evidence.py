@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from gguf_audit.arch import Architecture
 from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
+from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 
-__all__ = ["Conversion", "Model", "Settings"]
+__all__ = ["NOT_PROBED", "Conversion", "Model", "Settings"]
+
+#: Nobody asked an installed runtime.
+NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,8 @@ class Model:
     architecture: Architecture | Absent
     #: What llama.cpp keeps for this file; ``Refused`` where it won't load it.
     implied: CacheLayout | Refused | Absent
+    #: What an installed llama.cpp did with it.
+    probe: Probe | Absent = NOT_PROBED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

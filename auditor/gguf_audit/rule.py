@@ -58,6 +58,8 @@ class Need(enum.StrEnum):
     HYPERPARAMETERS = "hyperparameters"
     #: What llama.cpp keeps for the file and for a right conversion.
     LAYOUT = "layout"
+    #: What an installed runtime does with the file.
+    PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from gguf_audit.errors import AuditError, UnknownArchitectureError
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
+from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Array, ReferenceOrigin
 from gguf_audit.where import Where
 
@@ -155,6 +156,8 @@ class SubjectReport:
     architecture: str | None = None
     #: ``None`` where llama.cpp's layout isn't known; then an error or a finding says why.
     cache: CacheReport | None = None
+    #: What an installed llama.cpp did with it, if that was asked for and could be seen.
+    probe: Probe | None = None
     findings: tuple[Finding, ...] = ()
     skips: tuple[Skip, ...] = ()
 
@@ -194,6 +197,7 @@ class SubjectReport:
             "errors": [error.to_dict() for error in self.errors],
             "architecture": self.architecture,
             "cache": None if self.cache is None else self.cache.to_dict(),
+            "probe": None if self.probe is None else self.probe.to_dict(),
             "findings": [_finding_to_dict(finding) for finding in self.findings],
             "skips": [skip.to_dict() for skip in self.skips],
         }

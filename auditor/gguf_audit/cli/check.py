@@ -75,6 +75,7 @@ class _Wanted:
     format: Format
     output: Path | None
     allow_unknown: bool
+    probe: bool
     quiet: bool
     verbose: bool
 
@@ -128,6 +129,9 @@ def command(
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="An unknown architecture is no failure.")
     ] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask the installed llama.cpp about every model too.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Only the verdict.")] = False,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Everything, skipped rules too.")
@@ -152,6 +156,7 @@ def command(
         format=format,
         output=output,
         allow_unknown=allow_unknown,
+        probe=probe,
         quiet=quiet,
         verbose=verbose,
     )
@@ -182,6 +187,7 @@ def _check(wanted: _Wanted) -> int:
         severities=severities,
         lengths=lengths,
         require=require,
+        probe=wanted.probe,
     )
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
     text = _render(report, pages, wanted)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.verdict import BytesAt, Report, SubjectReport
 
-__all__ = ["cache_tables"]
+__all__ = ["cache_tables", "mebibytes"]
 
 _MIB = 1 << 20
 #: Names of files shown in a title before the rest is counted.
@@ -55,7 +55,7 @@ def _table(rows: tuple[BytesAt, ...], style: Style) -> Iterator[str]:
         # What a runtime can't do is no fault of the file; it is there for who asks.
         del columns[2]
     shown = [(head, cells) for head, cells in columns if any(cell is not None for cell in cells)]
-    texts = [[head, *map(_mebibytes, cells)] for head, cells in shown]
+    texts = [[head, *map(mebibytes, cells)] for head, cells in shown]
     texts.insert(0, ["tokens", *(f"{row.tokens:,}" for row in rows)])
     widths = [max(map(len, column)) for column in texts]
     for number, line in enumerate(zip(*texts, strict=True)):
@@ -68,7 +68,7 @@ def _table(rows: tuple[BytesAt, ...], style: Style) -> Iterator[str]:
         yield style.paint(f"    {factor} times a right conversion {at}", Paint.DOUBTFUL)
 
 
-def _mebibytes(size_bytes: int | None) -> str:
+def mebibytes(size_bytes: int | None) -> str:
     """Return whole MiB as a number; else two decimals and the exact bytes."""
     if size_bytes is None:
         return "-"

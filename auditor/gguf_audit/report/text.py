@@ -8,6 +8,7 @@ from typing import assert_never
 from gguf_audit.catalogue import Page
 from gguf_audit.report.cache import cache_tables
 from gguf_audit.report.findings import finding_blocks
+from gguf_audit.report.probe import probe_lines
 from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.rule import Severity, Skip
 from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, Status, SubjectReport
@@ -68,6 +69,7 @@ def _verdict(subject: SubjectReport, style: Style) -> Iterator[str]:
         at = style.safe(f" ({', '.join(place)})" if place else "", limit=None)
         message = style.safe(problem.message, limit=4 * 200) + at
         yield from style.field("not done" if subject.findings else "because", message)
+    yield from probe_lines(subject, style)
     if style.detail is Detail.EVERYTHING:
         for file in subject.files:
             facts = f"{file.size_bytes:,} bytes, header sha256 {file.header_sha256}"
