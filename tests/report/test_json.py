@@ -141,6 +141,7 @@ def test_the_document_whole() -> None:
         ],
         "architecture": None,
         "cache": None,
+        "probe": None,
         "findings": [],
         "skips": [],
     }
