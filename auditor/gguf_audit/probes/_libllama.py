@@ -23,14 +23,16 @@ import re
 import resource
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 #: More than any version's parameters take. They are passed by value as the last
 #: argument, so llama.cpp reads its part and never sees the rest.
 PARAMS_BYTES = 1024
-#: Byte offset -> (format, default) of the fields by which ``llama_model_params`` is known.
-MODEL_DEFAULTS = {
+#: Byte offset -> format and values of the fields there.
+Defaults = Mapping[int, tuple[str, tuple[object, ...]]]
+#: The fields by which ``llama_model_params`` is known.
+MODEL_DEFAULTS: Defaults = {
     0: ("<QQ", (0, 0)),  # devices, tensor_buft_overrides
     16: ("<ii", (-1, 1)),  # n_gpu_layers, split_mode
     40: ("<QQQQ", (0, 0, 0, 0)),  # tensor_split, progress callback, kv_overrides
@@ -39,7 +41,7 @@ MODEL_DEFAULTS = {
 MODEL_DEVICES, MODEL_GPU_LAYERS, MODEL_LOAD_MODE, MODEL_NO_ALLOC = 0, 16, 24, 76
 #: ``LLAMA_LOAD_MODE_NONE``: neither mapped nor locked.
 LOAD_MODE_NONE = 0
-CONTEXT_DEFAULTS = {
+CONTEXT_DEFAULTS: Defaults = {
     0: ("<4I", (512, 2048, 512, 1)),  # n_ctx, n_batch, n_ubatch, n_seq_max
     16: ("<3I", (0, 0, 1)),  # n_rs_seq, n_outputs_max, n_outputs_max_per_seq
     40: ("<4i", (-1, -1, -1, -1)),  # RoPE scaling, pooling, attention, flash attention
@@ -96,7 +98,7 @@ class Params(ctypes.Structure):
         """Write values at an offset."""
         struct.pack_into(form, memoryview(self).cast("B"), offset, *values)
 
-    def expect(self, name: str, defaults: dict[int, tuple[str, tuple[Any, ...]]]) -> None:
+    def expect(self, name: str, defaults: Defaults) -> None:
         """Raise UnusableError unless the defaults stand where we believe them to be."""
         for offset, (form, values) in defaults.items():
             found = self.at(offset, form)
@@ -265,7 +267,7 @@ class Library:
         if not context:
             return {"refused": self.log.errors()}
         breakdown = getattr(self._dll, BREAKDOWN)(context)
-        total = sum(node.context for node in _nodes(breakdown))
+        total = sum(node.context for node in nodes(breakdown))
         self._confirm(total)
         self._dll.llama_free(context)
         return {"bytes": total, "caches": self.log.caches()}
@@ -278,7 +280,8 @@ class Library:
             raise UnusableError(f"its log tells {sum(logged):.2f} MiB, we read {total} bytes")
 
 
-def _nodes(breakdown: TreeMap) -> Iterator[TreeNode]:
+def nodes(breakdown: TreeMap) -> Iterator[TreeNode]:
+    """Yield every node; UnusableError where it can't be the map that we know."""
     if breakdown.count > MOST_BUFFER_TYPES:
         raise UnusableError("llama_memory_breakdown isn't laid out as we know it")
     waiting, seen = [breakdown.root], 0

@@ -63,7 +63,7 @@ def test_a_file_that_it_refuses_is_an_error() -> None:
 
 
 def test_a_context_that_it_dies_of_is_an_error() -> None:
-    outcomes = {
+    outcomes: dict[int, Outcome] = {
         4096: Allocated(bytes=27 * MIB),
         32768: Declined(message="ggml.c:1: no", kind="aborts", during="context"),
     }
