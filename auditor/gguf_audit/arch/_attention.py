@@ -47,10 +47,12 @@ class Window:
 
 
 def check(hyper: Hyper, required: Iterable[str]) -> None:
-    """Raise Refused for the first key that isn't there."""
+    """Raise Refused for the first key that isn't there, or isn't the number it must be."""
     for name in required:
         if name not in hyper.fields:
             raise refuse(hyper.fields, name, f"{hyper.fields.key(name)} is absent")
+        if name in (RMS, NORM):
+            hyper.fields.number(name)
 
 
 def needs_heads(hyper: Hyper) -> None:

@@ -19,10 +19,14 @@ CONSTANTS: Mapping[str, Scalar] = {
     "expert_group_count": 0,
     "expert_group_used_count": 0,
     "expert_used_count": 0,
+    "leading_dense_block_count": 0,
+    "expert_weights_norm": False,
+    "expert_shared_count": 0,
     "feed_forward_length": 0,
     "nextn_predict_layers": 0,
     "rope.freq_base": 10000.0,
     "rope.scaling.attn_factor": 1.0,
+    "rope.scaling.yarn_log_multiplier": 0.0,
     "rope.scaling.factor": 1.0,
     "rope.scaling.finetuned": False,
     "rope.scaling.type": "linear",
@@ -36,6 +40,7 @@ ALIASES: Mapping[str, str] = {
     "attention.value_length_swa": "attention.value_length",
     "rope.dimension_count": "attention.key_length",
     "rope.dimension_count_swa": "rope.dimension_count",
+    "rope.freq_base_swa": "rope.freq_base",
     "rope.scaling.original_context_length": "context_length",
 }
 #: Name that a key had once -> still read where the new one is absent.

@@ -179,6 +179,8 @@ def read_hyper(fields: Fields) -> Hyper:
         share = embedding_length // heads[0]
         key_length = _or(fields.integer("attention.key_length"), share)
         value_length = _or(fields.integer("attention.value_length"), share)
+        _check_rotation(fields, key_length)
+    fields.integer("rope.dimension_count_swa")
     return Hyper(
         fields=fields,
         context_length=context_length,
@@ -220,7 +222,21 @@ def _check_experts(fields: Fields, blocks: int) -> None:
 ROPE_SCALING_TYPES = frozenset({"none", "linear", "yarn", "longrope"})
 
 
+#: Architectures that rotate whole heads or nothing.
+WHOLE_ROTATION = frozenset({"llama", "deci", "falcon", "llama-embed"})
+
+
+def _check_rotation(fields: Fields, key_length: int) -> None:
+    rotated = _or(fields.integer("rope.dimension_count"), key_length)
+    if fields.architecture in WHOLE_ROTATION and rotated != key_length:
+        message = f"rotates {rotated} of a head's {key_length} elements, llama.cpp wants all"
+        raise refuse(fields, "rope.dimension_count", message)
+
+
 def _check_rope(fields: Fields) -> None:
+    fields.boolean("rope.scaling.finetuned")
+    fields.integer("rope.scaling.original_context_length")
+    fields.number("rope.freq_base")
     scaling = fields.string("rope.scaling.type")
     if scaling is not None and scaling not in ROPE_SCALING_TYPES:
         raise refuse(
@@ -229,6 +245,10 @@ def _check_rope(fields: Fields) -> None:
             f"RoPE scaling {scaling[: LIMITS.shown_characters]!r} is none that llama.cpp knows",
             aborts=True,
         )
+    if fields.number("rope.scaling.factor") is None:
+        fields.number("rope.scale_linear")
+    fields.number("rope.scaling.attn_factor")
+    fields.number("rope.scaling.alpha")
 
 
 def require(fields: Fields, name: str) -> int:

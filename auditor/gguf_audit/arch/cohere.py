@@ -135,6 +135,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         names=("cohere2moe",),
+        defaults={"expert_gating_func": 2},
         implied=_cohere2moe,
         converters=(MOE_RECIPE.converter(),),
         saves=frozenset({"window"}),

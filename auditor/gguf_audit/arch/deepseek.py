@@ -182,8 +182,12 @@ def index_keys(config: Config) -> Draft:
     return needed(config, names)
 
 
+def _with_drafts(config: Config) -> Draft:
+    return with_drafts(latent_keys(config), config, drafts_of(config))
+
+
 def _v32_keys(config: Config) -> Keys:
-    keys = with_drafts(latent_keys(config), config, drafts_of(config))
+    keys = _with_drafts(config)
     if "nextn_predict_layers" not in keys and config.integer("num_nextn_predict_layers") == 0:
         keys["nextn_predict_layers"] = 0
     return keys | index_keys(config)
@@ -232,6 +236,12 @@ V2_CONVERTER = Converter(
     keys=latent_keys,
     ideal=ideal_latents,
 )
+GLM_LITE_CONVERTER = Converter(
+    takes=("Glm4MoeLiteForCausalLM",),
+    writes="deepseek2",
+    keys=_with_drafts,
+    ideal=ideal_latents,
+)
 V32_CONVERTER = Converter(
     takes=("DeepseekV32ForCausalLM",), writes="deepseek32", keys=_v32_keys, ideal=_v32_ideal
 )
@@ -242,11 +252,16 @@ ARCHITECTURES = (
         implied=plain(RMS, EXPERTS, SHARED),
         converters=(V1_RECIPE.converter(),),
     ),
-    Architecture(names=("deepseek2-ocr",), implied=plain(RMS, EXPERTS, SHARED)),
+    Architecture(
+        names=("deepseek2-ocr",),
+        implied=plain(RMS, EXPERTS, SHARED),
+        defaults={"expert_gating_func": 1},
+    ),
     Architecture(
         names=("deepseek2", "mistral4"),
         implied=_deepseek2,
-        converters=(V2_CONVERTER,),
+        defaults={"expert_gating_func": 1},
+        converters=(V2_CONVERTER, GLM_LITE_CONVERTER),
         saves=frozenset({"latent"}),
     ),
     Architecture(

@@ -130,6 +130,11 @@ ARCHITECTURES = (
     Architecture(
         names=("gemma2",),
         implied=windowed(Window(when_absent=4096, period=2), RMS),
+        defaults={
+            "attention.sliding_window": 4096,
+            "attn_logit_softcapping": 50.0,
+            "final_logit_softcapping": 30.0,
+        },
         saves=frozenset({"window"}),
         converters=(
             Converter(
@@ -144,7 +149,7 @@ ARCHITECTURES = (
     Architecture(
         names=("gemma3",),
         implied=windowed(Window(when_absent=0, zero_is_none=True, period=6), RMS),
-        defaults={"rope.freq_base_swa": 10000.0},
+        defaults={"rope.freq_base_swa": 10000.0, "final_logit_softcapping": 0.0},
         saves=frozenset({"window"}),
         # Rnj-1 is a Gemma 3 of 32 blocks without windows
         spared=frozenset({32}),

@@ -317,5 +317,10 @@ ARCHITECTURES = (
         defaults={"rope.freq_base_swa": 10000.0, "final_logit_softcapping": 30.0},
         saves=frozenset({"window"}),
     ),
-    Architecture(names=("gemma4-assistant",), implied=_assistant, verified=False),
+    Architecture(
+        names=("gemma4-assistant",),
+        implied=_assistant,
+        defaults={"rope.freq_base_swa": 10000.0},
+        verified=False,
+    ),
 )

@@ -159,10 +159,6 @@ GLM4_MOE_RECIPE = Recipe(
 )
 
 
-def _lite_keys(config: Config) -> Keys:
-    return with_drafts(latent_keys(config), config, drafts_of(config))
-
-
 def _dsa_keys(config: Config) -> Keys:
     keys = latent_keys(config)
     factor = rope_parameters(config).get("partial_rotary_factor", 1.0)
@@ -197,9 +193,6 @@ CHATGLM_CONVERTER = Converter(
     keys=_chatglm_keys,
     ideal=_chatglm_ideal,
 )
-LITE_CONVERTER = Converter(
-    takes=("Glm4MoeLiteForCausalLM",), writes="deepseek2", keys=_lite_keys, ideal=ideal_latents
-)
 DSA_CONVERTER = Converter(
     takes=("GlmMoeDsaForCausalLM",), writes="glm-dsa", keys=_dsa_keys, ideal=_dsa_ideal
 )
@@ -214,11 +207,13 @@ ARCHITECTURES = (
     Architecture(
         names=("glm4moe",),
         implied=plain(EXPERTS, RMS, SHARED),
-        converters=(GLM4_MOE_RECIPE.converter(), LITE_CONVERTER),
+        defaults={"expert_gating_func": 2},
+        converters=(GLM4_MOE_RECIPE.converter(),),
     ),
     Architecture(
         names=("glm-dsa",),
         implied=_glm_dsa,
+        defaults={"expert_gating_func": 2},
         converters=(DSA_CONVERTER,),
         saves=frozenset({"latent"}),
     ),

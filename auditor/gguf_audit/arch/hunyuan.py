@@ -149,7 +149,10 @@ ARCHITECTURES = (
     ),
     Architecture(names=("hunyuan_vl",), implied=plain(RMS)),
     Architecture(
-        names=("hy_v3",), implied=plain(RMS, EXPERTS), converters=(V3_RECIPE.converter(),)
+        names=("hy_v3",),
+        implied=plain(RMS, EXPERTS),
+        converters=(V3_RECIPE.converter(),),
+        defaults={"expert_gating_func": 2},
     ),
     Architecture(names=("hy_v4",), implied=_hy_v4, saves=frozenset({"latent"})),
 )

@@ -1,7 +1,7 @@
 """Llama, Mistral, Mixtral and what their converter class takes.
 
 llama.cpp never reads a window here (src/models/llama.cpp), and the converter writes
-none (``LlamaModel`` in conversion/llama.py): Mistral-7B-v0.1 keeps every token.
+none (``LlamaModel`` in conversion/llama.py, build 11434): Mistral-7B-v0.1 keeps every token.
 """
 
 from __future__ import annotations

@@ -70,6 +70,7 @@ LLAMA4 = Recipe(
 ARCHITECTURES = (
     Architecture(
         names=("llama4",),
+        defaults={"attention.sliding_window": 8192},
         implied=windowed(
             Window(when_absent=8192, zero_is_none=True, fixed=8192, period=4, chunked=True),
             RMS,

@@ -95,6 +95,7 @@ RECIPE = Recipe(
 ARCHITECTURES = (
     Architecture(
         names=("mimo2",),
+        defaults={"rope.freq_base_swa": 10000.0},
         implied=windowed(Window(period=None), RMS, EXPERTS),
         converters=(RECIPE.converter(),),
         saves=frozenset({"window"}),

@@ -69,7 +69,12 @@ PLM_RECIPE = Recipe(
 )
 
 ARCHITECTURES = (
-    Architecture(names=("minicpm",), implied=plain(RMS), converters=(MINICPM_RECIPE.converter(),)),
+    Architecture(
+        names=("minicpm",),
+        implied=plain(RMS),
+        converters=(MINICPM_RECIPE.converter(),),
+        defaults={"embedding_scale": 12.0},
+    ),
     Architecture(
         names=("minicpm3",),
         implied=plain(RMS, "attention.q_lora_rank", "attention.kv_lora_rank"),

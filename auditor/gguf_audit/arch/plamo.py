@@ -139,6 +139,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         names=("plamo3",),
+        defaults={"rope.freq_base_swa": 10000.0},
         implied=windowed(Window(when_absent=0, zero_is_none=True, period=8), RMS),
         saves=frozenset({"window"}),
     ),

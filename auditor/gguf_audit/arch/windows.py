@@ -29,9 +29,15 @@ def _afmoe(hyper: Hyper) -> LlamaModel:
 
 
 ARCHITECTURES = (
-    Architecture(names=("afmoe",), implied=_afmoe, saves=frozenset({"window"})),
+    Architecture(
+        names=("afmoe",),
+        implied=_afmoe,
+        defaults={"expert_gating_func": 2},
+        saves=frozenset({"window"}),
+    ),
     Architecture(
         names=("laguna",),
+        defaults={"expert_gating_func": 2, "expert_shared_count": 1},
         implied=windowed(
             Window(when_absent=0, zero_is_none=True, period=4, dense_first=True),
             RMS,
@@ -47,6 +53,7 @@ ARCHITECTURES = (
     Architecture(names=("mellum",), implied=windowed(OPTIONAL, RMS, EXPERTS)),
     Architecture(
         names=("step35",),
+        defaults={"expert_gating_func": 2, "rope.freq_base_swa": 10000.0},
         implied=windowed(LISTED, RMS, EXPERTS),
         saves=frozenset({"window"}),
     ),
