@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -276,40 +277,48 @@ def repair_to_dict(repair: Repair) -> dict[str, object]:
             assert_never(repair)
 
 
+#: A key that needs no quoting and can't be taken for an option. Another one comes from a
+#: hand that wants something else than a repair.
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
 def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
     """Return the command that carries out a repair, or ``reconvert``.
 
     ``gguf-set-metadata`` changes an existing scalar in place; ``gguf-new-metadata``
     writes a new file and knows special ids, the pre-tokenizer, the template and
-    removal (gguf-py/gguf/scripts). It copies tensors by the type sizes it knows, so
-    a file with other types is not ``rewritable``.
+    removal (gguf-py/gguf/scripts). Both open the file with gguf-py's reader, which
+    refuses types it doesn't know and sees one shard only: such a file is not
+    ``rewritable``.
     """
-    source = shlex.quote(file)
-    target = shlex.quote(_repaired_name(file))
     match repair:
-        case SetKey(present=True) if isinstance(repair.value, int | float):
-            # bool is excluded below: the script reads any word, "False" too, as true.
-            if not isinstance(repair.value, bool):
-                return f"gguf-set-metadata {source} {repair.key} {repair.value}"
-            return "reconvert"
-        case RemoveKey() if rewritable:
-            return f"gguf-new-metadata --remove-metadata {repair.key} {source} {target}"
-        case SetSpecialId() if rewritable:
-            flag = f"--special-token-by-id {repair.name} {repair.id}"
-            return f"gguf-new-metadata {flag} {source} {target}"
-        case SetPreTokenizer() if rewritable:
-            flag = f"--pre-tokenizer {shlex.quote(repair.name)}"
-            return f"gguf-new-metadata {flag} {source} {target}"
-        case SetChatTemplate() if rewritable:
-            return f"gguf-new-metadata --chat-template-file chat_template.jinja {source} {target}"
         case Replace():
             return "fetch the file again"
         case Reconvert() if repair.hint:
             return f"reconvert ({repair.hint})"
-        case _:
+        case Reconvert():
             return "reconvert"
+        case _:
+            return (_rewriting(repair, file) if rewritable else None) or "reconvert"
 
 
-def _repaired_name(file: str) -> str:
-    stem = file.removesuffix(".gguf")
-    return f"{stem}-repaired.gguf"
+def _rewriting(repair: Repair, file: str) -> str | None:
+    path = f"./{file}" if file.startswith("-") else file
+    source = shlex.quote(path)
+    copy = f"{source} {shlex.quote(path.removesuffix('.gguf') + '-repaired.gguf')}"
+    match repair:
+        case SetKey(present=True) if _PLAIN_KEY.fullmatch(repair.key):
+            # The script takes any word for a true boolean, "False" too.
+            if isinstance(repair.value, bool | str):
+                return None
+            return f"gguf-set-metadata {source} {repair.key} {repair.value}"
+        case RemoveKey() if _PLAIN_KEY.fullmatch(repair.key):
+            return f"gguf-new-metadata --remove-metadata {repair.key} {copy}"
+        case SetSpecialId() if _PLAIN_KEY.fullmatch(repair.name):
+            return f"gguf-new-metadata --special-token-by-id {repair.name} {repair.id} {copy}"
+        case SetPreTokenizer() if _PLAIN_KEY.fullmatch(repair.name):
+            return f"gguf-new-metadata --pre-tokenizer {repair.name} {copy}"
+        case SetChatTemplate():
+            return f"gguf-new-metadata --chat-template-file chat_template.jinja {copy}"
+        case _:
+            return None
