@@ -221,6 +221,11 @@ class Gguf:
         return found.value if found is not None and isinstance(found.value, Array) else None
 
 
+#: Hyper-parameters without an architecture in front of them (``LLM_KV_NAMES`` in
+#: src/llama-arch.cpp): those of Apertus' activation.
+_BARE = ("xielu.",)
+
+
 class Fields:
     """Hyper-parameters of one architecture, read as llama.cpp reads them.
 
@@ -264,7 +269,7 @@ class Fields:
 
     def key(self, name: str) -> str:
         """Return the full key of a name without its architecture prefix."""
-        return f"{self.architecture}.{name}"
+        return name if name.startswith(_BARE) else f"{self.architecture}.{name}"
 
     def find(self, name: str) -> Field | None:
         """Return the field of a name without its architecture prefix."""
