@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from gguf_audit.layout import Full, Latent, Recurrent, StatePart
 from gguf_audit.rule import Hit, Reconvert, Repair, SetKey, Severity
 from gguf_audit.subject import Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.metadata_shape_mismatch import check
-from rule_subjects import LLAMA, SETTINGS, info_offset, model, without
+from rule_subjects import LLAMA, SETTINGS, info_offset, layers, model, without
 
 Shapes = Mapping[str, Sequence[int]]
 Q, K, V, OUT = "attn_q", "attn_k", "attn_v", "attn_output"
@@ -344,3 +345,60 @@ def test_windowed_layers_have_heads_of_another_length() -> None:
     assert [(hit.where.key, hit.where.layer, hit.repair) for hit in found(keys, given)] == [
         ("gemma4.attention.key_length_swa", 0, set_key("gemma4.attention.key_length_swa", 16))
     ]
+
+
+def test_odd_files_crash_nothing() -> None:
+    assert found(LLAMA, [("token_embd.weight", (), "F32")]) == []
+    headless: dict[str, FieldValue] = {**without(LLAMA, HEADS), "llama.block_count": 4}
+    assert [hit.where.key for hit in found(headless, tensors())] == ["llama.block_count"]
+    lean: dict[str, FieldValue] = {
+        **without(LLAMA, "llama.feed_forward_length"),
+        "llama.block_count": 4,
+    }
+    assert [hit.where.key for hit in found(lean, tensors())] == ["llama.block_count"]
+    assert [(hit.where.key, hit.repair) for hit in found({**LLAMA, KEY: 0}, tensors())] == [
+        (KEY, set_key(KEY, 16))
+    ]
+
+
+def test_a_value_length_of_its_own_is_set_whatever_the_keys_do() -> None:
+    keys = {**without(LLAMA, KEY), VALUE: 8}
+    assert found(keys, tensors()) == [
+        hit(tensors(), keys, V, key=VALUE, heads=2, length=8, repair=set_key(VALUE, 16))
+    ]
+
+
+STATE = Recurrent(parts=(StatePart(name="ssm", elements=64),))
+LATENT = Latent(kv_heads=1, key_length=24)
+SPLIT = [("blk.0.attn_norm.weight", (64,), "F32"), ("blk.1.attn_k_b.weight", (16, 16, 4), "F32")]
+
+
+def test_states_and_latents_have_projections_of_their_own() -> None:
+    # Kimi's linear attention has attn_q, attn_k and attn_v too, of other heads.
+    given = tensors({Q: (64, 96), K: (64, 96), V: (64, 96)})
+    subject = model(LLAMA, given, implied=layers(STATE, LATENT, None))
+    assert list(check(subject, SETTINGS)) == []
+
+
+def test_a_latents_tensors_need_its_keys() -> None:
+    keys: dict[str, FieldValue] = {"deepseek2.block_count": 2}
+    heads = Full(kv_heads=4, key_length=24, value_length=16)
+    assert list(check(model(keys, SPLIT, implied=layers(LATENT, LATENT)), SETTINGS)) == []
+    for given, state, origin in (
+        (keys, "absent", Origin.RUNTIME_DEFAULT),
+        ({**keys, "deepseek2.attention.key_length_mla": 24}, "not in effect", Origin.KEY),
+    ):
+        subject = model(given, SPLIT, implied=layers(heads, heads))
+        key, tensor = "deepseek2.attention.key_length_mla", "blk.1.attn_k_b.weight"
+        assert list(check(subject, SETTINGS)) == [
+            Hit(
+                message=f"needs {key} to go with {tensor}, which projects from a latent, "
+                f"but it is {state}: llama.cpp expects other shapes and refuses the file",
+                where=Where(key=key, tensor=tensor, layer=1, offset=info_offset(subject, tensor)),
+                expected="a latent (MLA)",
+                actual="unpacked heads",
+                origin=origin,
+                level=Severity.ERROR,
+                repair=Reconvert(),
+            )
+        ]

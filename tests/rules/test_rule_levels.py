@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from gguf_audit_rules import load
+
+#: What a gate may rely on: id -> name and levels. A number is never given again.
+RULES = {
+    "ARCH001": "unknown-architecture: error warning",
+    "ARCH002": "block-count-changed: error",
+    "ARCH003": "metadata-shape-mismatch: error",
+    "ARCH004": "load-refused: error",
+    "ARCH005": "architecture-changed: error",
+    "CTX001": "context-length-changed: error warning info",
+    "CTX002": "rope-base-changed: error",
+    "CTX003": "rope-scaling-changed: error info",
+    "GGUF001": "tensor-data-truncated: error",
+    "GGUF002": "tensor-placement: error",
+    "GGUF003": "duplicate-name: error",
+    "GGUF004": "tensor-type: error info",
+    "KV101": "kv-full-attention: error",
+    "KV102": "latent-unpacked: error",
+    "KV103": "window-lost: error",
+    "KV104": "window-changed: error",
+    "KV105": "state-changed: error",
+    "KV106": "kv-heads-changed: error",
+    "KV107": "full-attention-unconfirmed: warning",
+    "KV108": "cache-layout-changed: error",
+    "TOK001": "pre-tokenizer-missing: error info",
+    "TOK002": "vocabulary-size-mismatch: error",
+    "TOK003": "special-id-out-of-range: error",
+    "TOK004": "special-id-changed: error warning",
+    "TOK005": "token-arrays-unequal: error",
+    "TOK006": "token-scores-missing: error",
+    "TPL001": "chat-template-lost: error",
+}
+
+
+def test_ids_names_and_levels_stay() -> None:
+    found = {rule.id: f"{rule.name}: {' '.join(rule.levels)}" for rule in load()}
+    assert {id_: found.get(id_) for id_ in RULES} == RULES
