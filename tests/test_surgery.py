@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.formats.gguf import open_gguf
-from gguf_audit.testing import TensorSpec, build_gguf
+from gguf_audit.testing import FieldValue, TensorSpec, build_gguf
 from surgery import cut_end, operate
 
-FIELDS = {
+FIELDS: dict[str, FieldValue] = {
     "general.architecture": "llama",
     "llama.block_count": 1,
     "llama.rope.freq_base": 10000.0,
@@ -55,7 +55,7 @@ def test_numbers_keep_their_types(model: Path, tmp_path: Path) -> None:
             "tokenizer.ggml.add_bos_token": False,
         },
     )
-    changed = FIELDS | {
+    changed: dict[str, FieldValue] = FIELDS | {
         "llama.block_count": 2,
         "llama.rope.freq_base": 0.5,
         "tokenizer.ggml.add_bos_token": False,
