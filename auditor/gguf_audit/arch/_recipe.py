@@ -193,7 +193,7 @@ class Recipe:
     #: The same for values that must be there.
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Keys that always have the same value.
-    sets: Mapping[str, Written] = field(default_factory=dict[str, Written])
+    sets: Mapping[str, Written | Either] = field(default_factory=dict[str, "Written | Either"])
     #: Elements of a head that RoPE turns; ``None`` where that isn't written.
     rope: Callable[[Config], int] | None = None
     #: What else is written, out of the config and the keys so far.

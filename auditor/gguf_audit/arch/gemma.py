@@ -17,7 +17,7 @@ from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
 
-__all__ = ["ARCHITECTURES", "gemma3_keys"]
+__all__ = ["ARCHITECTURES", "DEFAULTS", "gemma3_keys"]
 
 #: Gemma2Config and Gemma3TextConfig of transformers 4.57.6.
 DEFAULTS: dict[str, dict[str, Json]] = {

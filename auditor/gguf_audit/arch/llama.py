@@ -76,10 +76,21 @@ MISTRAL = Recipe(
     ideal=_windowed,
 )
 
+INTERNLM3 = Recipe(
+    takes=("InternLM3ForCausalLM",), writes="llama", needs=VOCABULARY, rope=rope_whole
+)
+EMBED = Recipe(
+    takes=("LlamaBidirectionalModel",),
+    writes="llama-embed",
+    needs=VOCABULARY,
+    rope=rope_whole,
+)
+
 ARCHITECTURES = (
     Architecture(
         names=("llama",),
         implied=plain(RMS),
-        converters=(LLAMA.converter(), MISTRAL.converter()),
+        converters=(LLAMA.converter(), MISTRAL.converter(), INTERNLM3.converter()),
     ),
+    Architecture(names=("llama-embed",), implied=plain(RMS), converters=(EMBED.converter(),)),
 )
