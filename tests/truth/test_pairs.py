@@ -17,7 +17,12 @@ pytestmark = pytest.mark.truth
 
 #: Folder of the measured tables and conversions; see conftest.py.
 SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
-FILES = sorted((SHARED / "pairs").glob("*/model*.gguf"))
+FILES = [
+    file
+    for file in sorted(SHARED.glob("pairs/*/model*.gguf"))
+    + sorted(SHARED.glob("companions/*/*.gguf"))
+    if (file.parent / "hf" / "config.json").is_file()
+]
 RULES: dict[str, Rule] = {rule.id: rule for rule in load()}
 #: Why a conversion can't be compared: its class isn't covered.
 UNCOVERED = {"unknown-architecture", "unsupported"}
