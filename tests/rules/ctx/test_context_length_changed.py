@@ -72,6 +72,7 @@ def test_a_shorter_length_is_a_warning() -> None:
     [
         {},
         {FACTOR: 2.0},
+        {FACTOR: "4"},
         # A factor of one would explain every length that it is multiplied with.
         {FACTOR: 1.0, ORIGINAL: 32768},
         # Unknown what it is a multiple of.
@@ -95,6 +96,7 @@ def test_a_longer_length_is_an_error(scaling: dict[str, FieldValue]) -> None:
 
 EXTENDED: list[tuple[dict[str, Scalar], int]] = [
     ({FACTOR: 4.0}, 32768),
+    ({FACTOR: 1.5}, 12288),
     ({FACTOR: 4.0, ORIGINAL: 8192}, 32768),
     # Extended from the length of pre-training, as with Qwen 3.
     ({FACTOR: 4.0, ORIGINAL: 6144}, 24576),
