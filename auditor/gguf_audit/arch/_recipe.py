@@ -17,6 +17,7 @@ __all__ = [
     "Recipe",
     "copied",
     "drafts_of",
+    "either",
     "filled",
     "head_length",
     "needed",
@@ -174,6 +175,16 @@ def with_drafts(keys: Draft, config: Config, drafts: int) -> Draft:
         "block_count": Either(trunk + drafts, (trunk,)),
         "nextn_predict_layers": Either(drafts, (None,)),
     }
+
+
+def either(pinned: Draft, other: Draft) -> Draft:
+    """Return keys of which either set as a whole is right."""
+    keys = dict(pinned)
+    for name in {**pinned, **other}:
+        value, second = pinned.get(name), other.get(name)
+        if not isinstance(value, Either) and not isinstance(second, Either) and value != second:
+            keys[name] = Either(value, (second,))
+    return keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
