@@ -294,6 +294,7 @@ class _Writer:
     def __init__(self, byte_order: ByteOrder) -> None:
         self._sign = "<" if byte_order == "little" else ">"
         self._structs = {type_: Struct(self._sign + form) for type_, form in _FORMS.items()}
+        self._length = self._structs[ValueType.UINT64].pack
 
     def header(
         self,
@@ -341,6 +342,9 @@ class _Writer:
             return b"".join(
                 (*parts, Struct(f"{self._sign}{len(items)}{_FORMS[type_]}").pack(*items))
             )
+        texts = [item for item in items if isinstance(item, str | bytes)]
+        if type_ is ValueType.STRING and len(texts) == len(items):
+            return b"".join((*parts, *map(self._string, texts)))
         for item in items:
             if isinstance(item, str | bytes | int | float):
                 parts.append(self._scalar(type_, item))
@@ -365,7 +369,7 @@ class _Writer:
 
     def _string(self, value: str | bytes) -> bytes:
         stored = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-        return self._number(ValueType.UINT64, len(stored)) + stored
+        return self._length(len(stored)) + stored
 
 
 def _scalar_type(value: Scalar | bytes) -> ValueType:
