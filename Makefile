@@ -42,8 +42,8 @@ demo: $(VENV)/.runtime
 	$(call audit,gemma-3-270m.gguf,0)
 
 define audit
-	@echo; echo '$$ gguf-audit check build/demo/$(1) --against google/gemma-3-270m'
-	@$(BIN)/gguf-audit check build/demo/$(1) --against google/gemma-3-270m; code=$$?; \
+	@echo; echo '$$ gguf-audit check build/demo/$(1) --against google/gemma-3-270m --offline'
+	@$(BIN)/gguf-audit check build/demo/$(1) --against google/gemma-3-270m --offline; code=$$?; \
 	  echo "exit code $$code"; test $$code -eq $(2)
 endef
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -92,11 +93,12 @@ def index(rules: Mapping[str, Rule]) -> str:
 def example(rules: Mapping[str, Rule]) -> str:
     """Return a real run on a broken file as it looks in a shell."""
     texts = {code: catalogue.page(rule) for code, rule in rules.items()}
+    os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         name = read_recipe(CASE).write(Path()).name
         report = engine.audit_targets([name], against=REFERENCE, rules=rules)
     shown = text.render(report, pages=texts, style=Style(width=WIDTH))
-    command = f"$ gguf-audit check {name} --against {REFERENCE}"
+    command = f"$ gguf-audit check {name} --against {REFERENCE} --offline"
     return f"```console\n{command}\n{shown}$ echo $?\n{report.exit_code()}\n```\n"
 
 

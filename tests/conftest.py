@@ -35,6 +35,16 @@ def installed(metadata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(metadata), *sys.path])
 
 
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep every test off the Hub: told to stay offline, and nobody there if it isn't."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HOME", str(tmp_path_factory.getbasetemp() / "no-hub"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let golden files be written again, to be read as a diff."""
     parser.addoption(

@@ -64,7 +64,7 @@ def test_a_right_conversion_raises_no_alarm(model: Path, checkpoint: Path) -> No
     subject = audit(model, against=checkpoint)
     assert (subject.findings, subject.errors) == ((), ())
     assert subject.reference == ReferenceFacts(
-        id=str(checkpoint), revision=None, origin="folder", note=""
+        id=str(checkpoint), revision=None, origin="folder", note="it says nothing of chat templates"
     )
 
 

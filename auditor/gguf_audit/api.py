@@ -8,9 +8,9 @@ from typing import Literal
 
 from gguf_audit import arch, catalogue, engine
 from gguf_audit.errors import MalformedError, UnsupportedError
-from gguf_audit.formats.checkpoint import open_checkpoint
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.layout import CacheLayout
+from gguf_audit.reference import expected_fields, open_checkpoint
 from gguf_audit.runtime import llama_cpp
 from gguf_audit.runtime.llama_cpp import FlashAttention, Plan
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Json
@@ -40,6 +40,7 @@ def audit(
 ) -> Report:
     """Audit files or folders, each by itself or against one reference.
 
+    ``against`` is what ``open_checkpoint`` takes, or ``auto``: what each file names.
     ``select`` and ``ignore`` take rule codes, families or names; ``lengths`` the
     context lengths of the cache table, in tokens; ``probe`` asks the installed llama.cpp
     about every model. What can't be audited is in the report. Raises CatalogueError where the rules can't be loaded, ``UnknownRuleError``
@@ -118,7 +119,7 @@ def plan_llama_cpp(
 
 def _fields(subject: Gguf | Checkpoint) -> Fields:
     if isinstance(subject, Checkpoint):
-        return arch.expected_fields(_config(subject))
+        return expected_fields(subject)
     if subject.architecture is None:
         where = Where(file=subject.name, key="general.architecture")
         raise MalformedError("general.architecture is absent", where=where)

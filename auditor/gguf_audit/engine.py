@@ -24,9 +24,9 @@ from gguf_audit.errors import (
     UnknownArchitectureError,
 )
 from gguf_audit.evidence import NOT_PROBED, Conversion, Model, Settings
-from gguf_audit.formats.checkpoint import open_checkpoint
 from gguf_audit.formats.gguf import open_gguf, shard_name
 from gguf_audit.layout import CacheLayout
+from gguf_audit.reference import AUTO, References, expected_fields, lacks
 from gguf_audit.rule import (
     Finding,
     Hit,
@@ -64,7 +64,7 @@ RUNTIMES = {"llama.cpp": "b11434", "vllm": "0.33.0"}
 #: Context lengths of the cache table; the training length is added.
 DEFAULT_LENGTHS = (4096, 32768)
 #: Parts of a reference that a user may insist on.
-REQUIRABLE = ("reference", "tokenizer", "template")
+REQUIRABLE = ("reference", "hub", "tokenizer", "template")
 
 _ARCHITECTURE_KEY = "general.architecture"
 
@@ -81,6 +81,8 @@ class _Wanted:
     probe: bool
     #: The reference, the reason why it can't be had, or ``None`` if none was asked for.
     reference: Checkpoint | AuditError | None
+    #: Where every file names its own: what opens them.
+    named: References | None
 
 
 def audit_targets(
@@ -95,18 +97,21 @@ def audit_targets(
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
-    ``severities`` overrides the level of every finding of a rule, ``lengths`` the
+    ``against`` is what ``open_checkpoint`` takes, or ``auto`` for the one that each file
+    names. ``severities`` overrides the level of every finding of a rule, ``lengths`` the
     context lengths of the cache table, ``require`` (of ``REQUIRABLE``) makes a missing
     part of the reference an audit that failed, ``probe`` asks an installed llama.cpp about
     every model. Never raises AuditError: what can't be audited is in the report.
     """
+    references = References()
     wanted = _Wanted(
         rules=rules,
         severities=severities or {},
         lengths=lengths,
         require=require,
         probe=probe,
-        reference=None if against is None else _reference(against),
+        reference=None if against in (None, AUTO) else _reference(references, against),
+        named=references if against == AUTO else None,
     )
     subjects = tuple(
         subject
@@ -117,9 +122,16 @@ def audit_targets(
     return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)
 
 
-def _reference(against: str) -> Checkpoint | AuditError:
+def _reference(references: References, against: str) -> Checkpoint | AuditError:
     try:
-        return open_checkpoint(against)
+        return references.open(against)
+    except AuditError as error:
+        return error
+
+
+def _named(references: References, gguf: Gguf, path: str) -> Checkpoint | AuditError:
+    try:
+        return references.named_by(gguf, path)
     except AuditError as error:
         return error
 
@@ -172,8 +184,7 @@ def _models_in(folder: Path, unread: list[OSError]) -> Iterator[str]:
 
 
 def _audit(located: _Located, wanted: _Wanted) -> SubjectReport:
-    reference = wanted.reference if isinstance(wanted.reference, Checkpoint) else None
-    facts = None if reference is None else _reference_facts(reference)
+    facts = _reference_facts(wanted.reference)
     try:
         if located.error is not None:
             raise located.error
@@ -181,6 +192,9 @@ def _audit(located: _Located, wanted: _Wanted) -> SubjectReport:
     except AuditError as error:
         problem = Problem.of(_placed(error, located.name))
         return SubjectReport(target=located.name, kind="other", reference=facts, errors=(problem,))
+    if wanted.named is not None:
+        wanted = replace(wanted, reference=_named(wanted.named, gguf, located.name))
+        facts = _reference_facts(wanted.reference)
     return _Audit(gguf, located.name, wanted).report(facts)
 
 
@@ -190,12 +204,14 @@ def _placed(error: AuditError, name: str) -> AuditError:
     return error
 
 
-def _reference_facts(checkpoint: Checkpoint) -> ReferenceFacts:
+def _reference_facts(checkpoint: Checkpoint | AuditError | None) -> ReferenceFacts | None:
+    if not isinstance(checkpoint, Checkpoint):
+        return None
     return ReferenceFacts(
         id=checkpoint.id,
         revision=checkpoint.revision,
         origin=checkpoint.origin,
-        note=checkpoint.note,
+        note="; ".join(filter(None, (checkpoint.found, checkpoint.note, lacks(checkpoint)))),
     )
 
 
@@ -314,13 +330,18 @@ class _Audit:
         )
 
     def _expected_fields(self, checkpoint: Checkpoint) -> Fields | Absent:
-        if isinstance(checkpoint.config, Absent):
+        if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
             return checkpoint.config
         try:
-            return arch.expected_fields(checkpoint.config)
+            fields = expected_fields(checkpoint)
+            if checkpoint.gguf is not None:
+                # Nobody has checked that file: rules may take its types for granted.
+                with contextlib.suppress(UnknownArchitectureError):
+                    arch.implied_layout(fields)
         except AuditError as error:
             self.errors.append(error)
             return Absent(error.message)
+        return fields
 
     def _expected_layout(self, fields: Fields) -> CacheLayout | Absent:
         try:
@@ -547,6 +568,8 @@ def _missing(part: str, checkpoint: Checkpoint | AuditError | None) -> str | Non
         return "no reference was given"
     if isinstance(checkpoint, AuditError):
         return "the reference can't be read"
+    if part == "hub" and checkpoint.origin != "hub":
+        return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
     found: object = None
     try:
         if part == "tokenizer":

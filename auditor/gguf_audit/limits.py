@@ -67,6 +67,24 @@ class Limits:
     #: Characters of one string in the JSON report: room for any message, not for a
     #: megabyte of template.
     report_characters: int = 4096
+    #: How long the Hub may leave a request unanswered, retries included, before an audit
+    #: goes on without it for good. With the 0.4 s of importing huggingface_hub below 3 s.
+    hub_patience_seconds: float = 2.5
+    #: A body may take longer than that: its bytes at this rate.
+    hub_bytes_per_second: int = 512 * KIB
+    #: Of one reference; one of 163 shards takes 330, redirects included.
+    hub_requests: int = 4096
+    hub_bytes: int = 512 * MIB
+    hub_seconds: int = 600
+    #: The Hub itself redirects once, a mirror once more.
+    hub_redirects: int = 5
+    #: First request for a safetensors file: 97 % of all headers are shorter, says
+    #: huggingface_hub (hf_api.py, ``parse_safetensors_file_metadata``).
+    hub_window_bytes: int = 100_000
+    #: Description of a repository; 10,000 files take 2 MiB.
+    hub_listing_bytes: int = 16 * MIB
+    #: Model card beside a file; the longest published ones are under 200 KiB.
+    readme_bytes: int = MIB
     #: Address space of a llama.cpp that is asked about a file: a vocabulary, and the
     #: states, which it allocates even when told to allocate nothing.
     probe_memory_bytes: int = 8192 * MIB

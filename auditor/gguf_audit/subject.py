@@ -396,6 +396,8 @@ class Checkpoint:
     published: bool = True
     #: What to tell the user about this reference, "" for nothing.
     note: str = ""
+    #: How this reference was come by, where that needs saying; no part of a card.
+    found: str = ""
     #: ``config.json`` as published.
     config: Mapping[str, Json] | Absent
     generation_config: Mapping[str, Json] | Absent
@@ -408,6 +410,8 @@ class Checkpoint:
     )
     #: Reads the tokenizer when it is first asked for.
     load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
+    #: The model itself, where another GGUF is the reference: its metadata are expected.
+    gguf: Gguf | None = field(default=None, repr=False)
 
     @property
     def non_finite(self) -> tuple[str, ...]:

@@ -156,8 +156,10 @@ def _no_config(models: Path) -> str:
     return _folder(models, "README.md", b"")
 
 
-def _gguf(_: Path) -> str:
-    return "sound.gguf"
+def _broken_gguf(models: Path) -> str:
+    path = models / "cut.gguf"
+    path.write_bytes(CUT)
+    return str(path)
 
 
 def _almost_a_card(_: Path) -> str:
@@ -174,7 +176,7 @@ def _unknown(_: Path) -> str:
         (_unreadable, ["config.json is no JSON", "line 1, column 20"]),
         (_no_text, ["config.json is no UTF-8 at byte 128"]),
         (_no_config, ["reference has no config.json"]),
-        (_gguf, ["sound.gguf is a GGUF file"]),
+        (_broken_gguf, ["the file ends inside the type of the value"]),
         (_almost_a_card, ["no built-in card", "did you mean google/gemma-3-270m"]),
         (_unknown, ["nowhere/nothing: no such file or folder"]),
     ],

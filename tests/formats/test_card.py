@@ -13,7 +13,8 @@ import pytest
 
 from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
 from gguf_audit.formats.card import card_of, find_card, list_cards, read_card
-from gguf_audit.formats.checkpoint import open_checkpoint, read_checkpoint
+from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.reference import open_checkpoint
 from gguf_audit.sources import MemoryTree
 from gguf_audit.subject import Absent, Checkpoint, Json, StoredTensor, Tokenizer
 

@@ -22,8 +22,10 @@ __all__ = ["HELP", "command"]
 HELP = """\
 Audit GGUF files, alone or against a reference.
 
-TARGET is a file, any shard of a split set, or a folder. REF is a checkpoint folder,
-a config.json, a reference card, or a Hub id that has a built-in card.
+TARGET is a file, any shard of a split set, or a folder. REF is a Hub id
+owner/repo[@revision], a checkpoint folder, a config.json, a reference card, another
+GGUF, or auto: what the file itself names. A Hub id is looked for on the Hub, in its
+local cache, then among the built-in cards; of weights only headers are fetched.
 
 \b
 Examples:
@@ -104,7 +106,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="E,..",
-            help="Evidence without which it isn't an audit: reference, tokenizer, template.",
+            help="Evidence without which it isn't an audit: reference, hub, tokenizer, template.",
         ),
     ] = None,
     ctx: Annotated[

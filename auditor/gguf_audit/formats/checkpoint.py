@@ -1,50 +1,49 @@
-"""A Hugging Face checkpoint as a reference: a folder, its config.json, or a card."""
+"""What a reference says: a checkpoint's folder, its config.json, a card, another GGUF."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-from gguf_audit.errors import ReferenceUnavailableError, SourceError, UnsupportedError
-from gguf_audit.formats._departures import architecture_of
+from gguf_audit.errors import ReferenceUnavailableError
+from gguf_audit.formats._departures import architecture_of, departure_of
+from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
-from gguf_audit.formats.card import find_card, is_card, list_cards, read_card
-from gguf_audit.formats.safetensors import read_tensors
-from gguf_audit.formats.tokenizer import from_config, has_vocabulary, read_tokenizer
+from gguf_audit.formats.card import is_card, read_card
+from gguf_audit.formats.safetensors import INDEX, read_tensors
+from gguf_audit.formats.tokenizer import TOKENIZER, from_config, has_vocabulary, read_tokenizer
 from gguf_audit.limits import LIMITS
-from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
-from gguf_audit.subject import Absent, Checkpoint, Json, ReferenceOrigin
+from gguf_audit.sources import ByteSource, Tree
+from gguf_audit.subject import (
+    Absent,
+    Checkpoint,
+    Gguf,
+    Json,
+    ReferenceOrigin,
+    StoredTensor,
+    Tokenizer,
+)
 from gguf_audit.where import Where
 
-__all__ = ["open_checkpoint", "read_checkpoint"]
+__all__ = ["checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
 
 _CONFIG = "config.json"
+_JINJA = "chat_template.jinja"
 _ADDITIONAL = "additional_chat_templates"
-_HUB_ID = re.compile(r"(?:hf://)?(?P<id>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^\s:]+))?", re.ASCII)
-
-
-def open_checkpoint(path_or_id: str) -> Checkpoint:
-    """Open a reference: a folder, a ``config.json``, a reference card, or a card's id.
-
-    What exists as a path is taken as one. Raises ReferenceUnavailableError where
-    there is neither a path nor a built-in card, or a folder holds no checkpoint;
-    MalformedError and LimitError where its files can't be read.
-    """
-    path = Path(path_or_id)
-    try:
-        is_there = bool(path_or_id) and path.exists()
-        is_folder = is_there and path.is_dir()
-    except OSError as error:
-        raise SourceError(
-            f"can't read {path_or_id}: {error.strerror}", where=Where(file=path_or_id)
-        ) from error
-    if is_folder:
-        return read_checkpoint(LocalTree(path), id=path_or_id)
-    if is_there:
-        return _read_file(FileSource(path), id=path_or_id)
-    return _built_in(path_or_id)
+_TEMPLATE = "tokenizer.chat_template"
+#: Name of a special token -> how its key in a GGUF spells it (gguf-py/gguf/constants.py).
+_STORED = {
+    "bos": "bos",
+    "eos": "eos",
+    "unk": "unknown",
+    "sep": "seperator",
+    "pad": "padding",
+    "cls": "cls",
+    "mask": "mask",
+    "eot": "eot",
+    "eom": "eom",
+}
 
 
 def read_checkpoint(
@@ -53,44 +52,47 @@ def read_checkpoint(
     id: str,  # noqa: A002 - what a Hub id is called everywhere
     revision: str | None = None,
     origin: ReferenceOrigin = "folder",
+    found: str = "",
+    absent: frozenset[str] | None = None,
 ) -> Checkpoint:
     """Read a checkpoint folder; safetensors headers and tokenizer when asked for.
 
-    Raises ReferenceUnavailableError where there is no ``config.json``; MalformedError
+    ``absent`` are the files that it is known not to have, where the tree holds only
+    some of it: what the others would say is then Absent. Raises ReferenceUnavailableError where there is no ``config.json``; MalformedError
     and LimitError for files that aren't what their names say.
     """
-    names = frozenset(tree.names())
-    if _CONFIG not in names:
-        hint = " (params.json alone is Mistral's own format)" if "params.json" in names else ""
+    files = Inventory(names=frozenset(tree.names()), absent=absent)
+    if _CONFIG not in files.names:
+        mistral = "params.json" in files.names
+        hint = " (params.json alone is Mistral's own format)" if mistral else ""
         raise ReferenceUnavailableError(
             f"{tree.identity} has no config.json{hint}: a reference is a folder with a"
             " checkpoint as on the Hub, its config.json, or a reference card",
             where=Where(file=_CONFIG),
         )
     config = read_object(tree.open(_CONFIG), limit_bytes=LIMITS.config_bytes)
-    tokenizer_config = _optional(tree, names, "tokenizer_config.json")
+    tokenizer_config = _optional(tree, files, "tokenizer_config.json")
     return Checkpoint(
         id=id,
         revision=revision,
         origin=origin,
+        found=found,
         config=config,
-        generation_config=_optional(tree, names, "generation_config.json"),
+        generation_config=_optional(tree, files, "generation_config.json"),
         tokenizer_config=tokenizer_config,
-        chat_templates=_chat_templates(tree, names, config, tokenizer_config),
-        load_tensors=functools.cache(lambda: read_tensors(tree)),
+        chat_templates=_chat_templates(tree, files, config, tokenizer_config),
+        load_tensors=functools.cache(lambda: _tensors(tree, files)),
         load_tokenizer=functools.cache(
-            lambda: read_tokenizer(tree, config=config, tokenizer_config=tokenizer_config)
+            lambda: _tokenizer(tree, files, config=config, tokenizer_config=tokenizer_config)
         ),
     )
 
 
-def _read_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa: A002
-    if source.size >= 4 and source.read(0, 4) == b"GGUF":
-        raise UnsupportedError(
-            f"{source.name} is a GGUF file, expected a checkpoint folder, a config.json"
-            " or a reference card",
-            where=Where(file=source.name),
-        )
+def read_checkpoint_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa: A002
+    """Read a ``config.json`` by itself, or a reference card.
+
+    Raises MalformedError, LimitError and UnsupportedError for what is neither.
+    """
     data = read_bytes(source, limit_bytes=LIMITS.index_bytes)
     document = parse_object(data, name=source.name)
     if is_card(document):
@@ -108,38 +110,77 @@ def _read_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa: A002
     )
 
 
-def _built_in(path_or_id: str) -> Checkpoint:
-    match = _HUB_ID.fullmatch(path_or_id)
-    card = find_card(match["id"]) if match else None
-    if card is not None and match is not None:
-        if match["revision"] in (None, card.revision):
-            return card
-        raise ReferenceUnavailableError(
-            f"the built-in card of {card.id} doesn't know revision {match['revision']};"
-            " give a folder with that checkpoint"
-        )
-    import difflib  # only to say what else there is
-
-    known = {name.lower(): name for name in list_cards()}
-    close = difflib.get_close_matches(path_or_id.lower(), known, n=3, cutoff=0.7)
-    repo = path_or_id.lower().rpartition("/")[2]
-    close += [name for name in known if name.partition("/")[2] == repo and name not in close]
-    hint = f"; did you mean {', '.join(known[name] for name in close)}?" if close else ""
-    raise ReferenceUnavailableError(
-        f"{path_or_id}: no such file or folder, and no built-in card of that name;"
-        f" give a checkpoint folder, its config.json or a reference card{hint}"
+def checkpoint_of(gguf: Gguf) -> Checkpoint:
+    """Return a GGUF model as a reference for others: its metadata are the expected ones."""
+    other = Absent(f"{gguf.name} is a GGUF file, not its checkpoint")
+    return Checkpoint(
+        id=gguf.name,
+        origin="gguf",
+        found="that file's own metadata are taken for right",
+        config=other,
+        generation_config=other,
+        tokenizer_config=other,
+        chat_templates=_stored_templates(gguf),
+        load_tensors=lambda: other,
+        load_tokenizer=lambda: _stored_tokenizer(gguf),
+        gguf=gguf,
     )
 
 
-def _optional(tree: Tree, names: frozenset[str], name: str) -> dict[str, Json] | Absent:
-    if name not in names:
-        return Absent(f"no {name} in the folder")
+def _stored_templates(gguf: Gguf) -> dict[str, str]:
+    stored = {key.removeprefix(_TEMPLATE): gguf.string(key) for key in gguf.fields}
+    named = {
+        name.removeprefix(".") or "default": template
+        for name, template in stored.items()
+        if template is not None and (not name or name.startswith("."))
+    }
+    return dict(sorted(named.items(), key=lambda item: item[0] != "default"))
+
+
+def _stored_tokenizer(gguf: Gguf) -> Tokenizer | Absent:
+    tokens = gguf.array("tokenizer.ggml.tokens")
+    if tokens is None:
+        return Absent(f"{gguf.name} has no vocabulary")
+    ids = {name: gguf.integer(f"tokenizer.ggml.{key}_token_id") for name, key in _STORED.items()}
+    return Tokenizer(
+        special_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
+        size=tokens.count,
+    )
+
+
+def _optional(tree: Tree, files: Inventory, name: str) -> dict[str, Json] | Absent:
+    if name not in files.names:
+        return Absent(files.missing(name))
     return read_object(tree.open(name), limit_bytes=LIMITS.config_bytes)
+
+
+def _tensors(tree: Tree, files: Inventory) -> Mapping[str, StoredTensor] | Absent:
+    if files.absent is None:
+        return read_tensors(tree)
+    if files.names.isdisjoint({INDEX, "model.safetensors"}):
+        return Absent("the weights aren't in the local Hub cache")
+    try:
+        return read_tensors(tree)
+    except ReferenceUnavailableError as error:
+        return Absent(f"in the local Hub cache {error.message}")
+
+
+def _tokenizer(
+    tree: Tree,
+    files: Inventory,
+    *,
+    config: Mapping[str, Json],
+    tokenizer_config: Mapping[str, Json] | Absent,
+) -> Tokenizer | Absent:
+    decisive = departure_of(config).file
+    if files.unknown(TOKENIZER, "tokenizer_config.json", *filter(None, (decisive,))) is not None:
+        return from_config(config)
+    return read_tokenizer(tree, config=config, tokenizer_config=tokenizer_config)
 
 
 def _chat_templates(
     tree: Tree,
-    names: frozenset[str],
+    files: Inventory,
     config: Mapping[str, Json],
     tokenizer_config: Mapping[str, Json] | Absent,
 ) -> dict[str, str] | Absent:
@@ -149,11 +190,18 @@ def _chat_templates(
     without ``tokenizer_config.json``; its own key first, even where that holds null,
     then the files beside it.
     """
-    if not has_vocabulary(names):
+    unknown = files.unknown(TOKENIZER, "tokenizer_config.json")
+    if unknown is not None:
+        return Absent(files.missing(unknown))
+    if not has_vocabulary(files.names):
         return Absent("no tokenizer in the folder")
     found = {}
     if not isinstance(tokenizer_config, Absent) and tokenizer_config:
-        found = _templates(tree, names, tokenizer_config)
+        if "chat_template" not in tokenizer_config and _JINJA not in files.names:
+            unknown = files.unknown(_JINJA, "chat_template.json")
+            if unknown is not None:
+                return Absent(files.missing(unknown))
+        found = _templates(tree, files.names, tokenizer_config)
     if not found and "rwkv" in architecture_of(config).lower():
         # conversion/base.py, _set_vocab_rwkv_world
         return Absent("the converter has a template of its own for RWKV")
@@ -165,8 +213,8 @@ def _templates(
 ) -> dict[str, str]:
     if "chat_template" in tokenizer_config:
         return _from_config(tokenizer_config["chat_template"])
-    if "chat_template.jinja" in names:
-        files = {"default": "chat_template.jinja"}
+    if _JINJA in names:
+        files = {"default": _JINJA}
         for name in tree.names(_ADDITIONAL):
             stem = name.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja")
             if name.endswith(".jinja") and stem:

@@ -19,11 +19,11 @@ from gguf_audit.sources import Tree
 from gguf_audit.subject import Absent, Json, Tokenizer
 from gguf_audit.where import Where
 
-__all__ = ["from_config", "has_vocabulary", "read_tokenizer"]
+__all__ = ["TOKENIZER", "from_config", "has_vocabulary", "read_tokenizer"]
 
 #: In the converter's order, without ``cls``, which it looks up but doesn't write.
 _NAMES: tuple[str, ...] = ("bos", "eos", "unk", "sep", "pad", "mask")
-_FILE = "tokenizer.json"
+TOKENIZER = "tokenizer.json"
 #: Files that hold a whole vocabulary, so that a missing tokenizer.json isn't a gap.
 _VOCABULARIES = frozenset(
     {
@@ -53,7 +53,7 @@ def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
 
 def has_vocabulary(names: frozenset[str]) -> bool:
     """Tell whether a folder with these files has a tokenizer that the converter reads."""
-    return _FILE in names or not names.isdisjoint(_VOCABULARIES)
+    return TOKENIZER in names or not names.isdisjoint(_VOCABULARIES)
 
 
 def read_tokenizer(
@@ -68,8 +68,8 @@ def read_tokenizer(
     if not has_vocabulary(names):
         return from_config(config)
     vocabulary = None
-    if _FILE in names:
-        document = read_object(tree.open(_FILE), limit_bytes=LIMITS.tokenizer_bytes)
+    if TOKENIZER in names:
+        document = read_object(tree.open(TOKENIZER), limit_bytes=LIMITS.tokenizer_bytes)
         vocabulary = _Vocabulary.of(document)
     size = None if vocabulary is None else vocabulary.size
     found = _special_ids(vocabulary, config, tokenizer_config)
@@ -144,8 +144,8 @@ class _Vocabulary:
             last = max(last, number)
         if last >= LIMITS.array_strings:
             raise LimitError(
-                f"{_FILE} has a token with id {last}, more than {LIMITS.array_strings} are not read",
-                where=Where(file=_FILE),
+                f"{TOKENIZER} has a token with id {last}, more than {LIMITS.array_strings} are not read",
+                where=Where(file=TOKENIZER),
             )
         return cls(added=added, size=last + 1, processors=tuple(_processors(document)))
 
@@ -305,4 +305,6 @@ def _first(
 
 
 def _wrong(key: str, wanted: str) -> MalformedError:
-    return MalformedError(f"{_FILE}: {key} has to be {wanted}", where=Where(file=_FILE, key=key))
+    return MalformedError(
+        f"{TOKENIZER}: {key} has to be {wanted}", where=Where(file=TOKENIZER, key=key)
+    )

@@ -1,0 +1,81 @@
+"""What the model card beside a file says of the model that it was made from.
+
+Of its YAML only two keys are read, in the forms in which the Hub's own editor writes
+them: a scalar, a list in brackets, a list of lines. So no YAML parser has to be fed
+with what somebody put beside a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gguf_audit.errors import AuditError
+from gguf_audit.formats._json import read_text
+from gguf_audit.limits import LIMITS
+from gguf_audit.sources import LocalTree
+
+__all__ = ["BaseModel", "parse_base_model", "read_base_model"]
+
+_FENCE = "---"
+
+
+@dataclass(frozen=True, slots=True)
+class BaseModel:
+    """The one model that a card names as its base, and how it says to come from it."""
+
+    name: str
+    #: ``quantized``, ``finetune``, ``adapter``, ``merge``, or "" where it doesn't say.
+    relation: str
+
+
+def read_base_model(folder: Path) -> BaseModel | None:
+    """Return what ``README.md`` of a folder says, ``None`` where it can't be read."""
+    try:
+        source = LocalTree(folder).open("README.md")
+        return parse_base_model(read_text(source, limit_bytes=LIMITS.readme_bytes))
+    except AuditError:
+        return None  # Any text may stand there, or none: it is a hint, no evidence.
+
+
+def parse_base_model(text: str) -> BaseModel | None:
+    """Return the base model of a card's text, ``None`` where it has none or several."""
+    models = tuple(_items(text, "base_model"))
+    relations = tuple(_items(text, "base_model_relation"))
+    if len(models) != 1 or len(relations) > 1:
+        return None
+    return BaseModel(models[0], relations[0] if relations else "")
+
+
+def _items(text: str, key: str) -> Iterator[str]:
+    """Yield the scalars under a key at the top of the front matter."""
+    lines = iter(text.splitlines())
+    if next(lines, "").rstrip() != _FENCE:
+        return
+    inside = False
+    for line in lines:
+        if line.rstrip() == _FENCE:
+            return
+        bare = line.strip()
+        if inside and bare.startswith("- "):
+            yield _scalar(bare[2:])
+        elif bare and not bare.startswith("#"):
+            name, colon, value = line.partition(":")
+            inside = bool(colon) and name.rstrip() == key
+            value = _without_comment(value)
+            if inside and value.startswith("[") and value.endswith("]"):
+                yield from (_scalar(part) for part in value[1:-1].split(",") if part.strip())
+            elif inside and value:
+                yield _scalar(value)
+
+
+def _without_comment(value: str) -> str:
+    return value.partition(" #")[0].strip()
+
+
+def _scalar(value: str) -> str:
+    value = _without_comment(value)
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return value

@@ -1,0 +1,265 @@
+"""Which reference is meant, and where it is to be had.
+
+A path is taken as one: a folder, a ``config.json``, a card, another GGUF. A Hub id is
+looked for on the Hub, then in the local Hub cache, then among the built-in cards.
+``auto`` asks the file itself, and the README beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from gguf_audit import arch
+from gguf_audit.errors import AuditError, MalformedError, ReferenceUnavailableError, SourceError
+from gguf_audit.formats.card import find_card, list_cards
+from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
+from gguf_audit.formats.gguf import MAGIC, open_gguf
+from gguf_audit.formats.readme import read_base_model
+from gguf_audit.sources import FileSource, LocalTree
+from gguf_audit.sources.hub import Hub, HubUnavailableError, find_snapshot, is_offline
+from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+from gguf_audit.where import Where
+
+__all__ = ["AUTO", "References", "expected_fields", "lacks", "open_checkpoint"]
+
+#: The reference that each file names itself.
+AUTO = "auto"
+
+#: As huggingface_hub has it (utils/_validators.py, ``validate_repo_id``).
+_NAME = r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
+_HUB_ID = re.compile(rf"(?:hf://)?(?P<id>{_NAME}/{_NAME})(?:@(?P<revision>[^\s:@]+))?", re.ASCII)
+#: Names of files that aren't there, not of repositories.
+_FILES = (".json", ".gguf", ".safetensors")
+_HOSTS = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})
+_SOURCES = (
+    "general.source.huggingface.repository",
+    "general.source.repo_url",
+    "general.source.url",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _HubId:
+    repo: str
+    revision: str | None
+
+
+def open_checkpoint(path_or_id: str) -> Checkpoint:
+    """Open a reference: a path, or a Hub id ``owner/repo[@revision]``.
+
+    What exists as a path is taken as one: a folder, a ``config.json``, a reference card
+    or a GGUF file. A Hub id is looked for on the Hub, in its local cache, then among
+    the built-in cards; ``HF_HUB_OFFLINE`` skips the Hub. Raises
+    ReferenceUnavailableError where it is nowhere; else an AuditError where its files
+    can't be read.
+    """
+    return References().open(path_or_id)
+
+
+def expected_fields(checkpoint: Checkpoint) -> Fields:
+    """Return the metadata of a right conversion of a reference.
+
+    Of another GGUF its own. Raises MalformedError for a config that is none, and
+    UnsupportedError for a class that the converter, or we, don't know.
+    """
+    if checkpoint.gguf is not None:
+        name = checkpoint.gguf.architecture
+        if name is None:
+            where = Where(file=checkpoint.id, key="general.architecture")
+            raise MalformedError("general.architecture is absent", where=where)
+        return Fields(name, checkpoint.gguf.fields)
+    if isinstance(checkpoint.config, Absent):
+        raise MalformedError(f"{checkpoint.id}: {checkpoint.config.reason}")
+    return arch.expected_fields(checkpoint.config)
+
+
+def lacks(checkpoint: Checkpoint) -> str:
+    """Name what a reference can't tell without anything being fetched or read, or ""."""
+    gone: list[str] = []
+    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
+        gone.append("hyper-parameters")
+    if isinstance(checkpoint.chat_templates, Absent):
+        gone.append("chat templates")
+    if checkpoint.origin == "card":
+        tokenizer = checkpoint.tokenizer
+        if isinstance(tokenizer, Absent) or not tokenizer.complete:
+            gone.append("special token ids")
+        if isinstance(checkpoint.tensors, Absent):
+            gone.append("tensors")
+    return f"it says nothing of {', '.join(gone)}" if gone else ""
+
+
+class References:
+    """The references of one audit: each is opened once, by one Hub's patience."""
+
+    def __init__(self, hub: Hub | None = None) -> None:
+        """Take a Hub; by default the one that the environment means, unless offline."""
+        self._hub = hub
+        self._opened: dict[str, Checkpoint | AuditError] = {}
+
+    def open(self, reference: str) -> Checkpoint:
+        """Open a reference as ``open_checkpoint`` does; the second time without reading."""
+        if reference not in self._opened:
+            try:
+                self._opened[reference] = self._open(reference)
+            except AuditError as error:
+                self._opened[reference] = error
+        found = self._opened[reference]
+        if isinstance(found, AuditError):
+            raise found
+        return found
+
+    def named_by(self, gguf: Gguf, path: str) -> Checkpoint:
+        """Open the reference that a file names.
+
+        First its own ``general.source.*``; else the ``base_model`` of the README.md
+        beside it, if that says that the file is a quantization of it; else the
+        built-in card of exactly its name. ``general.base_model.*`` names the parent of
+        its checkpoint, so it is a hint in the error and never the reference. Raises as
+        ``open`` does.
+        """
+        for key in _SOURCES:
+            reference = _hub_reference(gguf.string(key) or "")
+            if reference is not None:
+                return self._named(reference, f"named by {key} of the file")
+        hint = ""
+        base = read_base_model(Path(path).parent)
+        if base is not None and _hub_reference(base.name) is not None:
+            if base.relation == "quantized":
+                return self._named(
+                    base.name, "named as base_model by the README.md beside the file"
+                )
+            relation = base.relation or "no base_model_relation"
+            hint = f"; README.md has {base.name} as base_model with {relation}, not quantized"
+        card = _card_by_name(gguf.string("general.name"))
+        if card is not None:
+            return replace(card, found="chosen by the file's name alone")
+        parent = gguf.string("general.base_model.0.repo_url")
+        if parent and not hint:
+            hint = f"; general.base_model names {parent}, the parent of its checkpoint"
+        raise ReferenceUnavailableError(f"the file names no reference: give --against REF{hint}")
+
+    def _named(self, reference: str, how: str) -> Checkpoint:
+        checkpoint = self.open(reference)
+        return replace(checkpoint, found="; ".join(filter(None, (how, checkpoint.found))))
+
+    def _open(self, reference: str) -> Checkpoint:
+        path = Path(reference)
+        kind = _kind_of(path, reference)
+        if kind == "folder":
+            return read_checkpoint(LocalTree(path), id=reference)
+        if kind == "file":
+            source = FileSource(path)
+            if source.size >= len(MAGIC) and source.read(0, len(MAGIC)) == MAGIC:
+                return checkpoint_of(open_gguf(path))
+            return read_checkpoint_file(source, id=reference)
+        parsed = _parse(reference)
+        if parsed is None:
+            card = find_card(reference)
+            if card is None:
+                raise _nowhere(reference, None, "")
+            return card
+        return self._on_the_hub(reference, parsed)
+
+    def _on_the_hub(self, reference: str, wanted: _HubId) -> Checkpoint:
+        """Open a Hub id: the Hub, else its cache, else the built-in card."""
+        why = ""
+        if self._hub is not None or not is_offline():
+            self._hub = self._hub or Hub.of_environment()
+            try:
+                tree = self._hub.pin(wanted.repo, wanted.revision)
+                return read_checkpoint(tree, id=wanted.repo, revision=tree.commit, origin="hub")
+            except HubUnavailableError as error:
+                why = error.message
+        return self._cached(wanted, why) or self._built_in(reference, wanted, why)
+
+    def _cached(self, wanted: _HubId, why: str) -> Checkpoint | None:
+        cache = Hub.of_environment().cache if self._hub is None else self._hub.cache
+        snapshot = find_snapshot(wanted.repo, wanted.revision, cache=cache)
+        if snapshot is None or "config.json" not in snapshot.tree.names():
+            return None
+        meant = "" if snapshot.meant else "whether that commit is main isn't known"
+        return read_checkpoint(
+            snapshot.tree,
+            id=wanted.repo,
+            revision=snapshot.commit,
+            origin="cache",
+            found="; ".join(filter(None, (why, meant))),
+            absent=snapshot.absent,
+        )
+
+    def _built_in(self, reference: str, wanted: _HubId, why: str) -> Checkpoint:
+        card = find_card(wanted.repo)
+        if card is None or wanted.revision not in (None, card.revision):
+            raise _nowhere(reference, card, why)
+        return replace(card, found=why)
+
+
+def _kind_of(path: Path, given: str) -> Literal["folder", "file", "nothing"]:
+    try:
+        if not given or not path.exists():
+            return "nothing"
+        return "folder" if path.is_dir() else "file"
+    except OSError as error:
+        where = Where(file=given)
+        raise SourceError(f"can't read {given}: {error.strerror}", where=where) from error
+
+
+def _parse(reference: str) -> _HubId | None:
+    found = _HUB_ID.fullmatch(reference)
+    if found is None or found["id"].endswith(_FILES):
+        return None
+    return _HubId(found["id"], found["revision"])
+
+
+def _hub_reference(value: str) -> str | None:
+    """Return ``owner/repo[@revision]`` for an id or a URL of the Hub, else ``None``."""
+    if _parse(value) is not None:
+        return value
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname
+    except ValueError:
+        return None
+    owner, repo, *rest = [*parts.path.strip("/").split("/"), "", ""][:4]
+    if parts.scheme not in ("http", "https") or host not in _HOSTS:
+        return None
+    revision = f"@{rest[1]}" if rest[:1] == ["tree"] and rest[1] else ""
+    reference = f"{owner}/{repo}{revision}"
+    return reference if _parse(reference) is not None else None
+
+
+def _card_by_name(name: str | None) -> Checkpoint | None:
+    """Return the one card whose repository has this name, as the converter writes it.
+
+    ``gemma-3-270m`` becomes ``Gemma 3 270m`` (gguf-py/gguf/metadata.py, ``id_to_title``).
+    """
+    wanted = (name or "").replace(" ", "-").lower()
+    found = [id_ for id_ in list_cards() if id_.partition("/")[2].lower() == wanted]
+    return find_card(found[0]) if len(found) == 1 else None
+
+
+def _nowhere(reference: str, card: Checkpoint | None, why: str) -> ReferenceUnavailableError:
+    """Return the error for a reference that is nowhere, with what comes close."""
+    said = f"{why}; " if why else ""
+    if card is not None:
+        return ReferenceUnavailableError(
+            f"{said}the built-in card of {card.id} doesn't know revision"
+            f" {reference.partition('@')[2]}; give a folder with that checkpoint"
+        )
+    import difflib  # only to say what else there is
+
+    known = {name.lower(): name for name in list_cards()}
+    close = difflib.get_close_matches(reference.lower(), known, n=3, cutoff=0.7)
+    repo = reference.lower().rpartition("/")[2]
+    close += [name for name in known if name.partition("/")[2] == repo and name not in close]
+    hint = f"; did you mean {', '.join(known[name] for name in close)}?" if close else ""
+    cache = "not in the local Hub cache, " if _parse(reference) is not None else ""
+    return ReferenceUnavailableError(
+        f"{said}{reference}: no such file or folder, {cache}and no built-in card of that"
+        f" name; give a checkpoint folder, its config.json or a reference card{hint}"
+    )

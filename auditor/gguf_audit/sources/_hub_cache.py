@@ -1,0 +1,89 @@
+"""The local Hub cache, read without huggingface_hub.
+
+``models--owner--repo/{refs/<revision>, snapshots/<commit>/<name>, blobs/<hash>}``: the
+layout that huggingface_hub documents and keeps (file_download.py, "cache_dir").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gguf_audit.errors import AuditError
+from gguf_audit.sources._names import contained
+from gguf_audit.sources.local import FileSource, LocalTree
+
+__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot"]
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+#: A ref holds a commit and perhaps a line break.
+_REF_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What the cache holds of one commit: some of its files, seldom all."""
+
+    commit: str
+    tree: LocalTree
+    #: Files that the commit is known not to have; of others nobody knows.
+    absent: frozenset[str]
+    #: False where no ref tells which commit was meant, and this is the newest one here.
+    meant: bool
+
+
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return where huggingface_hub keeps its cache (constants.py)."""
+    home = environment.get("XDG_CACHE_HOME", str(Path("~", ".cache")))
+    home = environment.get("HF_HOME", str(Path(home, "huggingface")))
+    folder = environment.get("HUGGINGFACE_HUB_CACHE", str(Path(home, "hub")))
+    return Path(os.path.expandvars(environment.get("HF_HUB_CACHE", folder))).expanduser()
+
+
+def find_snapshot(repo: str, revision: str | None, *, cache: Path) -> Snapshot | None:
+    """Return the cached files of a repository's revision, ``None`` where there are none.
+
+    Without a revision ``main`` is meant; a cache that doesn't say which commit that is
+    has only been asked for commits, and the newest of these is taken.
+    """
+    folder = cache / f"models--{repo.replace('/', '--')}"
+    try:
+        commit = _commit_of(folder, revision or "main")
+        meant = commit is not None
+        if commit is None and revision is None:
+            commit = _newest(folder)
+        if commit is None:
+            return None
+        tree = LocalTree(folder / "snapshots" / commit, follow_links=True)
+        missing = folder / ".no_exist" / commit
+        absent = frozenset(LocalTree(missing).names()) if missing.is_dir() else frozenset[str]()
+    except (OSError, AuditError):
+        return None  # An unreadable cache has nothing for us.
+    return Snapshot(commit=commit, tree=tree, absent=absent, meant=meant)
+
+
+def _commit_of(folder: Path, revision: str) -> str | None:
+    if COMMIT.fullmatch(revision):
+        return revision if (folder / "snapshots" / revision).is_dir() else None
+    ref = folder / "refs" / contained(revision)
+    if not ref.is_file():
+        return None
+    source = FileSource(ref)
+    commit = source.read(0, min(source.size, _REF_BYTES)).decode("ascii", "replace").strip()
+    known = COMMIT.fullmatch(commit) and (folder / "snapshots" / commit).is_dir()
+    return commit if known else None
+
+
+def _newest(folder: Path) -> str | None:
+    snapshots = folder / "snapshots"
+    if not snapshots.is_dir():
+        return None
+    found = [
+        entry
+        for entry in snapshots.iterdir()
+        if COMMIT.fullmatch(entry.name) and (entry / "config.json").exists()
+    ]
+    return max(found, key=lambda entry: entry.stat().st_mtime_ns).name if found else None

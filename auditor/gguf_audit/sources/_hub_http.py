@@ -1,0 +1,338 @@
+"""Requests to the Hub: through huggingface_hub's own session, within deadlines.
+
+huggingface_hub bounds single reads of a socket, not a request: a server that sends a
+byte now and then, or a name server that doesn't answer, holds it up for ever. So each
+request runs in a thread that is left behind when its time is over, and from then on
+the Hub counts as unreachable.
+"""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from gguf_audit.errors import LimitError, SourceError
+from gguf_audit.limits import LIMITS, Limits
+
+__all__ = [
+    "Answer",
+    "Broken",
+    "Connection",
+    "HubUnavailableError",
+    "Refusal",
+    "chain_of",
+    "failures",
+    "library",
+    "origin_of",
+    "reason_of",
+]
+
+T = TypeVar("T")
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+#: What another try may get past (huggingface_hub, utils/_http.py, ``http_backoff``).
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_FIRST_PAUSE_SECONDS = 0.2
+_CHUNK_BYTES = 1 << 16
+
+
+class HubUnavailableError(SourceError):
+    """The Hub doesn't answer, or doesn't let us have what it is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A whole answer: its status, its headers by lower-case name, its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    #: Commit that the Hub itself says it serves, redirected or not.
+    commit: str | None
+
+
+class Refusal(Exception):  # noqa: N818 - what the Hub says, not what went wrong with us
+    """An answer without content: a status and the Hub's own word for it."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(status)
+        self.status = status
+        #: ``GatedRepo``, ``RepoNotFound``, ``RevisionNotFound`` or ``EntryNotFound``.
+        self.word = headers.get("x-error-code", "")
+        after = headers.get("retry-after", "")
+        self.retry_seconds = int(after) if after.isdecimal() and len(after) < 6 else None
+
+
+class Broken(Exception):  # noqa: N818 - the connection is
+    """No answer: no such host, no connection, or one that ended early."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Connection:
+    """What is spent on the Hub: requests, bytes, seconds, and patience, once.
+
+    ``endpoint`` is the only host that ever sees the token.
+    """
+
+    def __init__(self, endpoint: str, *, limits: Limits = LIMITS) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        #: Requests and bytes so far.
+        self.requests = 0
+        self.bytes = 0
+        self._limits = limits
+        self._seconds = 0.0
+        self._lost: str | None = None
+        self._headers: dict[str, str] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The endpoint without a password that may stand in it."""
+        parts = urlsplit(self.endpoint)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def token(self) -> str | None:
+        """The token that huggingface_hub would use: ``HF_TOKEN``, or that of a login."""
+        return self._all_headers().get("authorization", "").removeprefix("Bearer ") or None
+
+    def renew(self) -> None:
+        """Begin another reference: each may spend as much."""
+        self.requests = self.bytes = 0
+        self._seconds = 0.0
+
+    def get(self, url: str, *, limit_bytes: int, span: tuple[int, int] | None = None) -> Answer:
+        """Get a URL, or of its content the bytes from the first to the second offset.
+
+        Raises Refusal for any status but 200, or 206 where a span was asked for;
+        HubUnavailableError where there is no answer in time, or none of that length.
+        """
+        wanted = limit_bytes if span is None else span[1] - span[0]
+        headers = {**self._all_headers(), "accept-encoding": "identity"}
+        if span is not None:
+            headers["range"] = f"bytes={span[0]}-{span[1] - 1}"
+        answer = self.ask(
+            lambda seconds: self._follow(url, headers, limit_bytes=wanted, seconds=seconds),
+            size=0 if span is None else wanted,
+        )
+        self.bytes += len(answer.body)
+        return answer
+
+    def ask(self, work: Callable[[float], T], *, size: int) -> T:
+        """Let ``work`` ask the Hub for ``size`` bytes, again where that may help.
+
+        ``work`` is told how many seconds it has. Raises what it raises, and
+        HubUnavailableError where that takes too long or the connection breaks twice.
+        """
+        allowed = self._limits.hub_patience_seconds + size / self._limits.hub_bytes_per_second
+        start = time.monotonic()
+        pause = _FIRST_PAUSE_SECONDS
+        broke = False
+        try:
+            while True:
+                left = allowed - (time.monotonic() - start)
+                try:
+                    return self._within(left, partial(work, left))
+                except Refusal as refusal:
+                    if refusal.status not in _PASSING:
+                        raise
+                    wait = pause if refusal.retry_seconds is None else refusal.retry_seconds
+                    why = _failing(refusal)
+                except Broken as broken:
+                    wait = pause
+                    why = f"can't be reached: {broken.reason}"
+                    if broke:
+                        raise self.lose(why) from None
+                    broke = True
+                if time.monotonic() - start + wait >= allowed:
+                    raise self.lose(why)
+                time.sleep(wait)
+                pause *= 2
+        finally:
+            self._seconds += time.monotonic() - start
+
+    def lose(self, why: str) -> HubUnavailableError:
+        """Ask no more, and return the error that says why."""
+        self._lost = self._lost or f"{self.shown} {why}"
+        return HubUnavailableError(self._lost)
+
+    def account(self, *, requests: int, size: int) -> None:
+        """Count what is about to be spent; LimitError where it is too much."""
+        self.requests += requests
+        spent = (
+            (self.requests, self._limits.hub_requests, "requests"),
+            (self.bytes + size, self._limits.hub_bytes, "bytes"),
+            (self._seconds, self._limits.hub_seconds, "seconds"),
+        )
+        for much, limit, unit in spent:
+            if much > limit:
+                raise LimitError(f"more than {limit} {unit} are not spent on {self.shown}")
+
+    def _within(self, seconds: float, work: Callable[[], T]) -> T:
+        if self._lost is not None:
+            raise HubUnavailableError(self._lost)
+        box: queue.SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                box.put((work(), None))
+            except BaseException as error:  # raised below, where one waits
+                box.put((None, error))
+
+        threading.Thread(target=run, name="gguf-audit-hub", daemon=True).start()
+        try:
+            value, error = box.get(timeout=max(seconds, 0))
+        except queue.Empty:
+            raise self.lose("doesn't answer") from None
+        if error is not None:
+            # Without its chain: errors of HTTP libraries quote headers, the token too.
+            raise error from None
+        return value  # type: ignore[return-value] # without an error there is a value
+
+    def _all_headers(self) -> dict[str, str]:
+        if self._headers is None:
+            # Imported here and not in the thread, whose time is the Hub's.
+            build = library().utils.build_hf_headers
+            # A login by OIDC asks the Hub for a token, so this too has its time.
+            headers: dict[str, str] = self.ask(lambda _: build(library_name="gguf-audit"), size=0)
+            self._headers = {name.lower(): value for name, value in headers.items()}
+        return self._headers
+
+    def _follow(
+        self, url: str, headers: Mapping[str, str], *, limit_bytes: int, seconds: float
+    ) -> Answer:
+        commit: str | None = None
+        for _ in range(self._limits.hub_redirects + 1):
+            self.account(requests=1, size=limit_bytes if "range" in headers else 0)
+            sent = dict(headers)
+            at_home = origin_of(url) == origin_of(self.endpoint)
+            if not at_home:
+                sent.pop("authorization", None)
+            with _opened(url, sent, seconds=seconds) as (status, received, chunks):
+                if at_home and "x-repo-commit" in received:
+                    commit = received["x-repo-commit"]
+                if status in _REDIRECTS:
+                    url = self._next(url, received.get("location", ""))
+                    continue
+                if status != (206 if "range" in headers else 200):
+                    # The body is never read: a whole file instead of its header, say.
+                    raise Refusal(status, received)
+                body = _read(chunks, limit_bytes)
+            if body is None:
+                raise self.lose(f"answers with more than the {limit_bytes} bytes asked for")
+            return Answer(status=status, headers=received, body=body, commit=commit)
+        raise self.lose("redirects in a circle")
+
+    def _next(self, url: str, location: str) -> str:
+        target = urljoin(url, location)
+        scheme = urlsplit(target).scheme
+        if scheme != "https" and not (scheme == "http" and url.startswith("http:")):
+            raise self.lose("redirects to no https address")
+        return target
+
+
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port: what a token belongs to."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+
+
+def _failing(refusal: Refusal) -> str:
+    if refusal.status == 429:
+        return "is asked too often (status 429); a token in HF_TOKEN raises its limit"
+    return f"fails (status {refusal.status})"
+
+
+def library() -> Any:
+    """Return huggingface_hub, imported when it is first needed: that takes 0.3 s.
+
+    Untyped, because its session is a ``requests.Session`` before 1.0, a
+    ``httpx.Client`` before 2.0 and a ``httpx2.Client`` since.
+    """
+    importlib.import_module("huggingface_hub.utils")
+    return importlib.import_module("huggingface_hub")
+
+
+@contextmanager
+def _opened(
+    url: str, headers: Mapping[str, str], *, seconds: float
+) -> Generator[tuple[int, dict[str, str], Iterator[bytes]], None, None]:
+    """Open a URL without following its redirects; the body streams in."""
+    session = library().utils.get_session()
+    try:
+        if hasattr(session, "stream"):
+            opened = session.stream(
+                "GET", url, headers=headers, timeout=seconds, follow_redirects=False
+            )
+        else:
+            opened = session.get(
+                url, headers=headers, timeout=seconds, allow_redirects=False, stream=True
+            )
+        with opened as answer:
+            chunks = (
+                answer.iter_raw(_CHUNK_BYTES)
+                if hasattr(answer, "iter_raw")
+                else answer.raw.stream(_CHUNK_BYTES, decode_content=False)
+            )
+            received = {name.lower(): value for name, value in answer.headers.items()}
+            yield answer.status_code, received, chunks
+    except failures() as error:
+        raise Broken(reason_of(error)) from None
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return what the library behind ``get_session`` raises, ``OSError`` among it.
+
+    ``ValueError``: a token or an address that can't be written into a header.
+    """
+    for kind in type(library().utils.get_session()).__mro__:
+        package: Any = sys.modules.get(kind.__module__.partition(".")[0])
+        if package is not None and package.__name__ in ("httpx", "httpx2"):
+            return OSError, ValueError, package.HTTPError, package.InvalidURL
+    # Those of requests are OSErrors; below it is urllib3, whose own are not.
+    urllib3: Any = sys.modules.get("urllib3")
+    return OSError, ValueError, *(() if urllib3 is None else (urllib3.exceptions.HTTPError,))
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, what it was raised from, and so on."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def reason_of(error: BaseException) -> str:
+    """Say why a connection failed, never in the library's words: they may quote headers."""
+    chain = tuple(chain_of(error))
+    for each in chain:
+        if isinstance(each, OSError) and each.strerror:
+            return str(each.strerror)
+    if any("Timeout" in type(each).__name__ for each in chain):
+        return "no answer in time"
+    return type(error).__name__
+
+
+def _read(chunks: Iterator[bytes], limit_bytes: int) -> bytes | None:
+    """Return a body, ``None`` where it is longer than the limit."""
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > limit_bytes:
+            return None
+        parts.append(chunk)
+    return b"".join(parts)

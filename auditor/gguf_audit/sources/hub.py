@@ -1,0 +1,364 @@
+"""Repositories of the Hugging Face Hub, each read at one commit.
+
+Metadata files are downloaded into huggingface_hub's cache, and taken from there when
+they are in it. Of safetensors files only the beginning is fetched, by range: it holds
+the header. Nothing else is, so no weight ever crosses the network.
+
+huggingface_hub is imported when the Hub is first asked: that takes 0.3 s.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from gguf_audit.errors import SourceError
+from gguf_audit.limits import LIMITS, Limits
+from gguf_audit.sources import _hub_http as http
+from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_snapshot
+from gguf_audit.sources._hub_http import Answer, Connection, HubUnavailableError, Refusal
+from gguf_audit.sources._names import contained
+from gguf_audit.sources.local import FileSource
+from gguf_audit.sources.memory import MemorySource
+from gguf_audit.where import Where
+
+__all__ = [
+    "Hub",
+    "HubTree",
+    "HubUnavailableError",
+    "Snapshot",
+    "cache_folder",
+    "find_snapshot",
+    "is_offline",
+]
+
+_DEFAULT_ENDPOINT = "https://huggingface.co"
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
+_METADATA = (".json", ".jinja")
+_WEIGHTS = ".safetensors"
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.ASCII)
+#: A cache that can't be written to is no fault of the Hub.
+_CACHE_FAULTS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+
+
+def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether huggingface_hub is told not to use the network (constants.py)."""
+    value = environment.get("HF_HUB_OFFLINE") or environment.get("TRANSFORMERS_OFFLINE") or ""
+    return value.upper() in _TRUE
+
+
+class Hub:
+    """The Hub of one audit: once it doesn't answer, it isn't asked again."""
+
+    def __init__(
+        self, endpoint: str = _DEFAULT_ENDPOINT, *, cache: Path, limits: Limits = LIMITS
+    ) -> None:
+        """Take its address and the folder of its cache; nothing is asked yet."""
+        self.cache = cache
+        self.limits = limits
+        self.connection = Connection(endpoint, limits=limits)
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Hub:
+        """Return the Hub that ``HF_ENDPOINT`` and the variables of its cache mean."""
+        endpoint = environment.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT
+        return cls(endpoint, cache=cache_folder(environment))
+
+    def pin(self, repo: str, revision: str | None = None) -> HubTree:
+        """Return a repository at the commit that a revision, or ``main``, is now.
+
+        Raises HubUnavailableError where the Hub doesn't answer in time, has no such
+        repository or revision, or wants something to be done first.
+        """
+        connection = self.connection
+        connection.renew()
+        if urlsplit(connection.endpoint).scheme not in ("http", "https"):
+            raise connection.lose("in HF_ENDPOINT is no http or https address")
+        path = f"{quote(repo)}/revision/{quote(revision or 'main', safe='')}"
+        url = f"{connection.endpoint}/api/models/{path}?blobs=true"
+        try:
+            answer = connection.get(url, limit_bytes=self.limits.hub_listing_bytes)
+        except Refusal as refusal:
+            raise self.explained(refusal, repo, revision) from None
+        listing = _listing(answer.body)
+        if listing is None:
+            raise connection.lose("doesn't answer as a Hub does")
+        commit, sizes = listing
+        return HubTree(self, repo, commit, sizes)
+
+    def explained(self, refusal: Refusal, repo: str, revision: str | None) -> HubUnavailableError:
+        """Return the error that says what the Hub's refusal means and what to do."""
+        at = self.connection.shown
+        has_token = self.connection.token is not None
+        match refusal.status, refusal.word:
+            case ((401 | 403), "GatedRepo"):
+                token = (
+                    "with the account that HF_TOKEN belongs to"
+                    if has_token
+                    else "and set HF_TOKEN to a token of that account"
+                )
+                says = f"{repo} is gated: accept its licence at {at}/{repo} {token}"
+            case _, "RevisionNotFound":
+                says = f"{repo} has no revision {(revision or 'main')!a} at {at}"
+            case _, "EntryNotFound":
+                says = f"{repo} lists a file at {at} that isn't there"
+            case ((401 | 404), _):
+                token = "HF_TOKEN may be wrong for it" if has_token else "no HF_TOKEN is set"
+                says = f"{at} has no repository {repo}, or a private one: {token}"
+            case 403, _:
+                says = f"{at} doesn't allow access to {repo} (status 403)"
+            case 200, _:
+                says = f"{at} sends whole files for a range, so no header of {repo} can be read"
+            case _:
+                says = f"{at} refuses {repo} (status {refusal.status})"
+        return HubUnavailableError(says)
+
+
+class HubTree:
+    """A repository of the Hub at one commit."""
+
+    def __init__(self, hub: Hub, repo: str, commit: str, sizes: Mapping[str, int | None]) -> None:
+        """Take what ``Hub.pin`` has found out; ``sizes`` in bytes, ``None`` if unknown."""
+        self._hub = hub
+        self._repo = repo
+        self._sizes = sizes
+        self.commit = commit
+
+    @property
+    def identity(self) -> str:
+        """The repository and its commit."""
+        return f"{self._repo}@{self.commit}"
+
+    def names(self, folder: str = "") -> Sequence[str]:
+        """Return the names in it, or in a sub-folder of it, sorted."""
+        return tuple(sorted(name for name in self._sizes if name.rpartition("/")[0] == folder))
+
+    def open(self, name: str) -> _Downloaded | _Ranged:
+        """Open a metadata file or the header of a safetensors file; nothing is read yet."""
+        if contained(name) not in self._sizes:
+            raise self._error(name, "no such file")
+        if name.endswith(_WEIGHTS):
+            return _Ranged(self, name, self._sizes[name])
+        if name.endswith(_METADATA):
+            return _Downloaded(self, name, self._sizes[name])
+        raise self._error(name, "only metadata is fetched from the Hub")
+
+    def download(self, name: str, size: int | None) -> FileSource | MemorySource:
+        """Return a metadata file out of huggingface_hub's cache, downloaded if need be."""
+        connection = self._hub.connection
+        token = connection.token or False
+        fetch = http.library().hf_hub_download
+
+        faults: tuple[type[Exception], ...] = (RuntimeError, *http.failures())
+
+        def work(seconds: float) -> str | None:
+            try:
+                with _quiet():
+                    # HEAD and GET, and each may be redirected.
+                    connection.account(requests=4, size=size or 0)
+                    path: str = fetch(
+                        self._repo,
+                        name,
+                        revision=self.commit,
+                        cache_dir=self._hub.cache,
+                        endpoint=connection.endpoint,
+                        token=token,
+                        etag_timeout=seconds,
+                        library_name="gguf-audit",
+                    )
+                    return path
+            except faults as error:
+                if _is_cache_fault(error):
+                    return None
+                raise _failure(error) from None
+
+        expected = self._hub.limits.config_bytes if size is None else size
+        try:
+            path = connection.ask(work, size=expected)
+            if path is None:
+                answer = connection.get(self._url(name), limit_bytes=expected)
+                return MemorySource(name, answer.body)
+        except Refusal as refusal:
+            raise self._hub.explained(refusal, self._repo, self.commit) from None
+        connection.bytes += expected if size is not None else 0
+        return FileSource(path, name=name)
+
+    def span(self, name: str, start: int, end: int) -> Answer:
+        """Return the bytes of a file from ``start`` to ``end``, ``end`` not included."""
+        connection = self._hub.connection
+        try:
+            answer = connection.get(self._url(name), limit_bytes=end - start, span=(start, end))
+        except Refusal as refusal:
+            raise self._hub.explained(refusal, self._repo, self.commit) from None
+        if answer.commit not in (None, self.commit):
+            raise self._error(name, f"the Hub sends it from commit {answer.commit:.40}")
+        return answer
+
+    def _url(self, name: str) -> str:
+        endpoint = self._hub.connection.endpoint
+        return f"{endpoint}/{quote(self._repo)}/resolve/{self.commit}/{quote(name)}"
+
+    def _error(self, name: str, reason: str) -> SourceError:
+        return SourceError(
+            f"can't read {name} of {self.identity}: {reason}", where=Where(file=name)
+        )
+
+
+class _Downloaded:
+    """A small file, downloaded when it is first read: its size is known before."""
+
+    __slots__ = ("_file", "_size", "_tree", "name")
+
+    def __init__(self, tree: HubTree, name: str, size: int | None) -> None:
+        self._tree = tree
+        self._size = size
+        self._file: FileSource | MemorySource | None = None
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, as the Hub lists them."""
+        return self._whole().size if self._size is None else self._size
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return exactly ``length`` bytes from ``start``; an AuditError otherwise."""
+        return self._whole().read(start, length)
+
+    def _whole(self) -> FileSource | MemorySource:
+        if self._file is None:
+            file = self._tree.download(self.name, self._size)
+            if self._size is not None and file.size != self._size:
+                raise SourceError(
+                    f"can't read {self.name} of {self._tree.identity}: it has {file.size}"
+                    f" bytes, the Hub lists {self._size}",
+                    where=Where(file=self.name),
+                )
+            self._file = file
+        return self._file
+
+
+class _Ranged:
+    """The beginning of a file, fetched as far as it is read and never twice."""
+
+    __slots__ = ("_fetched", "_size", "_tree", "name")
+
+    def __init__(self, tree: HubTree, name: str, size: int | None) -> None:
+        self._tree = tree
+        self._size = size
+        self._fetched = b""
+        self.name = name
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, as the Hub lists them or its first answer says."""
+        if self._size is None:
+            self._fetch(1)
+        assert self._size is not None  # noqa: S101 - the answer has told it
+        return self._size
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return exactly ``length`` bytes from ``start``; an AuditError otherwise."""
+        end = start + length
+        if start < 0 or length < 0 or end > self.size:
+            raise self._error(f"{length} bytes at {start} are not in {self.size} bytes")
+        if end > LIMITS.safetensors_header_bytes + 8:
+            raise self._error("weights are never fetched")
+        if end > len(self._fetched):
+            self._fetch(end)
+        return self._fetched[start:end]
+
+    def _fetch(self, end: int) -> None:
+        """Fetch what is missing up to ``end``; at first a window that most headers fit in."""
+        start = len(self._fetched)
+        if not start:
+            end = max(end, LIMITS.hub_window_bytes)
+        if self._size is not None:
+            end = min(end, self._size)
+        answer = self._tree.span(self.name, start, end)
+        found = _CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
+        if found is None:
+            raise self._error("the answer doesn't say which range it is")
+        first, last, total = (int(number) for number in found.groups())
+        if self._size not in (None, total):
+            raise self._error(f"it has {total} bytes, the Hub lists {self._size}")
+        if (first, last + 1) != (start, min(end, total)) or len(answer.body) != last + 1 - first:
+            raise self._error(
+                f"asked for bytes {start}-{end - 1}, the answer has {len(answer.body)} bytes"
+                f" and calls them {first}-{last}"
+            )
+        self._size = total
+        self._fetched += answer.body
+
+    def _error(self, reason: str) -> SourceError:
+        return SourceError(
+            f"can't read {self.name} of {self._tree.identity}: {reason}",
+            where=Where(file=self.name),
+        )
+
+
+def _listing(body: bytes) -> tuple[str, dict[str, int | None]] | None:
+    """Return the commit and name -> bytes, ``None`` where that isn't what was sent."""
+    try:
+        document: Any = json.loads(body)
+        commit, siblings = document["sha"], document["siblings"]
+        sizes = {str(sibling["rfilename"]): sibling.get("size") for sibling in siblings}
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+    if not isinstance(commit, str) or COMMIT.fullmatch(commit) is None:
+        return None
+    return commit, {
+        name: size if type(size) is int and size >= 0 else None for name, size in sizes.items()
+    }
+
+
+def _is_cache_fault(error: BaseException) -> bool:
+    for each in http.chain_of(error):
+        if isinstance(each, OSError):
+            # A connection can be refused permission too, but has no file name.
+            if each.errno in _DISK_FAULTS:
+                return True
+            if each.errno in _CACHE_FAULTS and each.filename is not None:
+                return True
+    return False
+
+
+def _failure(error: BaseException) -> Refusal | http.Broken:
+    """Return what huggingface_hub's exception comes from: a status, or no answer."""
+    for each in http.chain_of(error):
+        response: Any = getattr(each, "response", None)
+        status = getattr(response, "status_code", None)
+        if isinstance(status, int):
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return Refusal(status, headers)
+    return http.Broken(http.reason_of(error))
+
+
+@contextmanager
+def _quiet() -> Generator[None, None, None]:
+    """Keep huggingface_hub from drawing progress bars and from logging retries."""
+    bars = http.library().utils
+    group = "huggingface_hub"
+    # Where HF_HUB_DISABLE_PROGRESS_BARS=0 insists on bars, disabling would only warn.
+    draws = not bars.are_progress_bars_disabled(group) and not os.environ.get(
+        "HF_HUB_DISABLE_PROGRESS_BARS"
+    )
+    logger = logging.getLogger(group)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    if draws:
+        bars.disable_progress_bars(group)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if draws:
+            bars.enable_progress_bars(group)
