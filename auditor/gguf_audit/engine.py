@@ -387,7 +387,7 @@ class _Audit:
                         reason = outcome.reason
                         self.skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=reason))
                     else:
-                        hits.append((rule, outcome))
+                        hits.append((rule, self._as_published(rule, outcome)))
             except LimitError as error:
                 self.skips.append(Skip(rule=rule.id, kind="limit", reason=error.message))
             except (MalformedError, SourceError) as error:
@@ -450,36 +450,36 @@ class _Audit:
             return Skip(rule=rule.id, kind="not-applicable", reason="llama.cpp refuses the file")
         return None
 
+    def _as_published(self, rule: Rule, hit: Hit) -> Hit:
+        """Lower an error to a warning where the reference is no published configuration."""
+        checkpoint = self.wanted.reference
+        if (
+            hit.level is not Severity.ERROR
+            or not isinstance(rule.check, OnConversion)
+            or not isinstance(checkpoint, Checkpoint)
+            or checkpoint.published
+        ):
+            return hit
+        note = "the reference isn't a published configuration, so this is no error yet"
+        return replace(hit, level=Severity.WARNING, consequences=(*hit.consequences, note))
+
     def _finding(self, rule: Rule, hit: Hit) -> Finding:
         where = hit.where
         if where.file is None:
             where = replace(where, file=self.gguf.files[0].name)
-        level, consequences = hit.level, hit.consequences
-        checkpoint = self.wanted.reference
-        if (
-            level is Severity.ERROR
-            and isinstance(rule.check, OnConversion)
-            and isinstance(checkpoint, Checkpoint)
-            and not checkpoint.published
-        ):
-            level = Severity.WARNING
-            consequences = (
-                *consequences,
-                "the reference isn't a published configuration, so this is no error yet",
-            )
         fix = None
         if hit.repair is not None:
             fix = fix_command(hit.repair, file=self.target, rewritable=self._rewritable())
         return Finding(
             rule=rule.id,
             name=rule.name,
-            severity=self.wanted.severities.get(rule.id, level),
+            severity=self.wanted.severities.get(rule.id, hit.level),
             message=hit.message,
             where=where,
             expected=hit.expected,
             actual=hit.actual,
             origin=hit.origin,
-            consequences=consequences,
+            consequences=hit.consequences,
             repair=hit.repair,
             fix=fix,
             authority=rule.authority,
@@ -584,16 +584,24 @@ def _missing(part: str, checkpoint: Checkpoint | AuditError | None) -> str | Non
 def _one_per_cause(hits: Sequence[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
     """Fold a hit into the one that its rule defers to, so one cause is one finding.
 
-    The other hit must name the same key, unless the deferring one names none.
+    The other hit must name the same key, unless the deferring one names none. What it
+    is folded into becomes as severe as it is itself.
     """
     hosts = _hosts(hits)
-    folded: dict[int, list[str]] = {}
+    folded: dict[int, list[Hit]] = {}
     for index in hosts:
-        folded.setdefault(_last(index, hosts), []).append(hits[index][1].message)
+        folded.setdefault(_last(index, hosts), []).append(hits[index][1])
     for index, (rule, hit) in enumerate(hits):
         if index not in hosts:
-            more = tuple(folded.get(index, ()))
-            yield rule, replace(hit, consequences=hit.consequences + more) if more else hit
+            yield rule, _with(hit, folded.get(index, ()))
+
+
+def _with(hit: Hit, folded: Sequence[Hit]) -> Hit:
+    if not folded:
+        return hit
+    worst = max((hit, *folded), key=lambda each: each.level.rank).level
+    messages = tuple(each.message for each in folded)
+    return replace(hit, level=worst, consequences=hit.consequences + messages)
 
 
 def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
