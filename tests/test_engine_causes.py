@@ -170,6 +170,20 @@ def test_what_is_not_published_warns_and_never_errs(model: Path, tmp_path: Path)
     assert [f.severity for f in audit(model, found, against=published).findings] == ["error"]
 
 
+def test_a_finding_is_as_severe_as_what_it_tells(model: Path, tmp_path: Path) -> None:
+    # The file alone is wrong, and beside what isn't published it isn't better.
+    alone = rule("ZZ001", hit("out of range", "a"), defers_to=("AA001",))
+    found = rule("AA001", hit("changed", "a"), conversion=True)
+    for published in (True, False):
+        reference = card(tmp_path, published=published)
+        [finding] = audit(model, found, alone, against=reference).findings
+        assert (finding.rule, finding.severity) == ("AA001", Severity.ERROR)
+        assert finding.consequences == ("out of range",)
+    mild = rule("ZZ001", hit("so", "a", level=Severity.INFO), defers_to=("AA001",))
+    [finding] = audit(model, found, mild, against=card(tmp_path, published=False)).findings
+    assert (finding.severity, len(finding.consequences)) == (Severity.WARNING, 2)
+
+
 @pytest.mark.parametrize("level", list(Severity))
 def test_the_user_has_the_last_word_on_severity(
     model: Path, tmp_path: Path, level: Severity

@@ -67,6 +67,7 @@ DEFAULT_LENGTHS = (4096, 32768)
 REQUIRABLE = ("reference", "hub", "tokenizer", "template")
 
 _ARCHITECTURE_KEY = "general.architecture"
+_NO_ERROR_YET = "the reference isn't a published configuration, so this is no error yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -460,8 +461,7 @@ class _Audit:
             or checkpoint.published
         ):
             return hit
-        note = "the reference isn't a published configuration, so this is no error yet"
-        return replace(hit, level=Severity.WARNING, consequences=(*hit.consequences, note))
+        return replace(hit, level=Severity.WARNING, consequences=(*hit.consequences, _NO_ERROR_YET))
 
     def _finding(self, rule: Rule, hit: Hit) -> Finding:
         where = hit.where
@@ -600,8 +600,10 @@ def _with(hit: Hit, folded: Sequence[Hit]) -> Hit:
     if not folded:
         return hit
     worst = max((hit, *folded), key=lambda each: each.level.rank).level
-    messages = tuple(each.message for each in folded)
-    return replace(hit, level=worst, consequences=hit.consequences + messages)
+    own = hit.consequences
+    if worst is Severity.ERROR:
+        own = tuple(each for each in own if each != _NO_ERROR_YET)
+    return replace(hit, level=worst, consequences=(*own, *(each.message for each in folded)))
 
 
 def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
