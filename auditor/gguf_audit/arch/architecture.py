@@ -9,10 +9,12 @@ from typing import Literal
 from gguf_audit.arch._config import Config
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel
+from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Fields, Json
+from gguf_audit.where import Where
 
-__all__ = ["Architecture", "Converter", "Saving"]
+__all__ = ["Architecture", "Converter", "Saving", "unconverted"]
 
 #: What a model keeps less of than full attention would: a window bounds it, a latent
 #: packs it, a state replaces it.
@@ -35,6 +37,25 @@ class Converter:
     keys: Callable[[Config], Keys]
     #: What the architecture itself needs.
     ideal: Callable[[Config], CacheLayout]
+
+
+def unconverted(
+    *takes: str,
+    ideal: Callable[[Config], CacheLayout],
+    defaults: Mapping[str, Mapping[str, Json]] | None = None,
+) -> Converter:
+    """Return classes that the official converter doesn't take, though we know their need."""
+
+    def refuse(config: Config) -> str:
+        del config
+        where = Where(file="config.json", key="architectures")
+        raise UnsupportedError(f"llama.cpp's converter doesn't take {takes[0]}", where=where)
+
+    def nothing(config: Config) -> Keys:
+        del config
+        return {}
+
+    return Converter(takes=takes, writes=refuse, defaults=defaults or {}, keys=nothing, ideal=ideal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,17 +132,24 @@ def latent_keys(config: Config) -> Draft:
         raise UnsupportedError(
             "the converter wants a latent, and kv_lora_rank is null", where=where
         )
-    keys |= {
-        "leading_dense_block_count": _dense(config),
-        "vocab_size": config.need("vocab_size"),
+    keys |= _mixture(config)
+    return keys | {
         "attention.kv_lora_rank": rank,
         "attention.key_length": rank + rope,
         "attention.value_length": rank,
         "attention.key_length_mla": config.need("qk_nope_head_dim") + rope,
         "attention.value_length_mla": config.need("v_head_dim"),
+    }
+
+
+def _mixture(config: Config) -> Draft:
+    """Return the keys of a model with or without a latent."""
+    keys: Draft = {
+        "leading_dense_block_count": _dense(config),
+        "vocab_size": config.need("vocab_size"),
         EXPERTS: config.need("moe_intermediate_size", "intermediate_size"),
         SHARED: config.integer("n_shared_experts") or 0,
-        "rope.dimension_count": rope,
+        "rope.dimension_count": config.need("qk_rope_head_dim"),
     }
     keys |= copied(
         config,
@@ -236,6 +243,25 @@ V2_CONVERTER = Converter(
     keys=latent_keys,
     ideal=ideal_latents,
 )
+
+
+def _ocr_keys(config: Config) -> Keys:
+    """Return what the language model of an OCR model has: heads, though its class is V2."""
+    epsilon = config.number("rms_norm_eps")
+    config = config.with_values(rms_norm_eps=1e-6 if epsilon is None else epsilon)
+    keys = base_keys(config) | _mixture(config)
+    window = config.integer("sliding_window_size") or config.integer("sliding_window")
+    if window:
+        keys["attention.sliding_window"] = window
+    return keys
+
+
+OCR_CONVERTER = Converter(
+    takes=("DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM"),
+    writes="deepseek2-ocr",
+    keys=_ocr_keys,
+    ideal=_ideal.full,
+)
 GLM_LITE_CONVERTER = Converter(
     takes=("Glm4MoeLiteForCausalLM",),
     writes="deepseek2",
@@ -254,6 +280,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         names=("deepseek2-ocr",),
+        converters=(OCR_CONVERTER,),
         implied=plain(RMS, EXPERTS, SHARED),
         defaults={"expert_gating_func": 1},
     ),

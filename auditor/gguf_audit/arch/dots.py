@@ -1,17 +1,22 @@
 """dots.llm1, and dots3-note with latents, windows and an indexer.
 
 src/models/dots1.cpp, dots3note.cpp and src/llama-kv-cache-dsa-iswa.cpp of llama.cpp
-build 11434; ``Dots1Model`` in conversion/dots1.py.
+build 11434; ``Dots1Model`` in conversion/dots1.py, ``Dots3NoteModel`` in dots3.py.
 """
 
 from __future__ import annotations
 
+from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, flags, needs_heads, plain
+from gguf_audit.arch._base import Draft
+from gguf_audit.arch._config import Config, malformed
+from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._latent import INDEXER, indexer, latent, packed_lengths, unpacked
 from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
-from gguf_audit.arch._recipe import Recipe, sizes
-from gguf_audit.arch.architecture import Architecture
-from gguf_audit.layout import Latent, Layer
+from gguf_audit.arch._recipe import Recipe, either, needed, sizes
+from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch.deepseek import index_keys, latent_keys
+from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer
 from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
@@ -89,11 +94,84 @@ DOTS1_RECIPE = Recipe(
     },
 )
 
+WINDOWED = {
+    "attention.sliding_window": "sliding_window_size",
+    "attention.kv_lora_rank_swa": "swa_kv_lora_rank",
+    "attention.value_length_swa": "swa_kv_lora_rank",
+    "attention.value_length_mla_swa": "swa_v_head_dim",
+}
+
+
+def _note_pattern(config: Config, blocks: int) -> tuple[bool, ...]:
+    """Return which layers have a window: draft blocks do."""
+    trunk = config.blocks()
+    kinds = config.strings("layer_types") or ()
+    if len(kinds) < trunk:
+        raise malformed("layer_types", list(kinds)[:8], f"an array of {trunk} items")
+    return tuple(index >= trunk or kinds[index] == "sliding_attention" for index in range(blocks))
+
+
+def _note_of(config: Config, drafts: int) -> Draft:
+    pattern = _note_pattern(config, config.blocks(drafts=drafts))
+    heads = config.need("num_attention_heads")
+    window_heads = config.need("swa_num_attention_heads")
+    keys = latent_keys(config.without("head_dim"))
+    rank, rope = config.need("swa_kv_lora_rank"), config.need("swa_qk_rope_head_dim")
+    trunk = pattern[: config.blocks()]
+    keys |= needed(config, WINDOWED) | index_keys(config)
+    keys |= {
+        "block_count": len(pattern),
+        "attention.head_count": tuple(window_heads if window else heads for window in pattern),
+        "attention.sliding_window_pattern": trunk,
+        "attention.key_length_swa": rank + rope,
+        "attention.key_length_mla_swa": config.need("swa_qk_nope_head_dim") + rope,
+        "attention.indexer.types": tuple(not window for window in trunk),
+    }
+    return {**keys, "nextn_predict_layers": drafts} if drafts else keys
+
+
+def _note_keys(config: Config) -> Keys:
+    # whether there is a draft block shows in the tensors alone
+    return either(_note_of(config, 0), _note_of(config, 1))
+
+
+def _note_ideal(config: Config) -> CacheLayout:
+    full = Latent(
+        kv_heads=1, key_length=config.need("kv_lora_rank") + config.need("qk_rope_head_dim")
+    )
+    picker = Indexer(kv_heads=1, key_length=config.need("index_head_dim"))
+    window = Latent(
+        kv_heads=1,
+        key_length=config.need("swa_kv_lora_rank") + config.need("swa_qk_rope_head_dim"),
+        window_tokens=config.need("sliding_window_size"),
+    )
+    return _ideal.layout(
+        (window,) if windowed else (full, picker)
+        for windowed in _note_pattern(config, config.blocks())
+    )
+
+
+NOTE_CONVERTER = Converter(
+    takes=(
+        "Dots3NoteForCausalLM",
+        "Dots3NoteForConditionalGeneration",
+        "Dots3NoteTextForCausalLM",
+    ),
+    writes="dots3note",
+    keys=_note_keys,
+    ideal=_note_ideal,
+)
+
 ARCHITECTURES = (
     Architecture(
         names=("dots1",),
         implied=plain(RMS, "expert_feed_forward_length", "expert_shared_count"),
         converters=(DOTS1_RECIPE.converter(),),
     ),
-    Architecture(names=("dots3note",), implied=_note, saves=frozenset({"latent", "window"})),
+    Architecture(
+        names=("dots3note",),
+        implied=_note,
+        converters=(NOTE_CONVERTER,),
+        saves=frozenset({"latent", "window"}),
+    ),
 )

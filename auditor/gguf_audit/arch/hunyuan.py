@@ -7,12 +7,14 @@ llama.cpp build 11434; conversion/hunyuan.py.
 from __future__ import annotations
 
 from gguf_audit.arch._attention import RMS, check, needs_heads, plain
-from gguf_audit.arch._base import Draft, rope_parameters
+from gguf_audit.arch._base import Draft, mrope_sections, rope_parameters
 from gguf_audit.arch._config import Config, malformed, to_number
+from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._latent import indexer, latents, packed_lengths
 from gguf_audit.arch._model import Hyper, LlamaModel, refuse
-from gguf_audit.arch._recipe import Recipe, drafts_of, head_length, sizes, with_drafts
-from gguf_audit.arch.architecture import Architecture
+from gguf_audit.arch._recipe import Recipe, drafts_of, head_length, needed, sizes, with_drafts
+from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch.deepseek import ideal_latents, index_keys, latent_keys
 from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
@@ -80,14 +82,42 @@ def _dense_more(config: Config, keys: Draft) -> Draft:
 
 def _dynamic(config: Config, keys: Draft, *, alpha: float, length: int | None) -> Draft:
     parameters = rope_parameters(config)
-    if parameters.get("rope_type") != "dynamic":
+    kind = parameters.get("rope_type")
+    if kind not in ("dynamic", "xdrope"):
         return keys
     base = to_number("rope_theta", parameters.get("rope_theta", 10000.0))
     alpha = to_number("alpha", parameters.get("alpha", alpha))
     length = head_length(config) if length is None else length
-    return _stretched(keys, base, alpha, length) | {
+    keys = _stretched(keys, base, alpha, length)
+    if kind == "xdrope":
+        return keys
+    return keys | {
         "rope.scaling.original_context_length": LONG_CONTEXT,
         "context_length": LONG_CONTEXT,
+    }
+
+
+def _vision_more(config: Config, keys: Draft) -> Draft:
+    """Return keys for a RoPE whose sections have an alpha that llama.cpp itself applies."""
+    parameters = rope_parameters(config)
+    sections = parameters.get("xdrope_section")
+    crossed = parameters.get("rope_type") == "xdrope"
+    if parameters.get("rope_type") == "dynamic" and "mrope_section" in parameters:
+        crossed, sections = True, parameters["mrope_section"]
+    keys = _dense_more(config, keys)
+    if not crossed:
+        return keys
+    if not isinstance(sections, list):
+        raise malformed("xdrope_section", sections, "an array")
+    context = config.need("max_position_embeddings")
+    return keys | {
+        "rope.freq_base": to_number("rope_theta", parameters.get("rope_theta")),
+        "rope.scaling.alpha": to_number("alpha", parameters.get("alpha")),
+        "rope.scaling.type": "none",
+        "rope.scaling.factor": to_number("factor", parameters.get("factor", 1.0)),
+        "rope.scaling.original_context_length": context,
+        "context_length": context,
+        "rope.dimension_sections": mrope_sections(sections),
     }
 
 
@@ -131,12 +161,70 @@ DENSE_RECIPE = Recipe(
     fills_kv_heads=True,
     more=_dense_more,
 )
+VISION_RECIPE = Recipe(
+    takes=("HunYuanVLForConditionalGeneration",),
+    writes="hunyuan_vl",
+    fills_kv_heads=True,
+    more=_vision_more,
+)
 MOE_RECIPE = Recipe(
     takes=("HunYuanMoEV1ForCausalLM",),
     writes="hunyuan-moe",
     defaults={"hunyuan_v1_moe": MOE},
     fills_kv_heads=True,
     more=_moe_more,
+)
+SPARSE = frozenset({"sparse_attention", "deepseek_sparse_attention"})
+
+
+def _own_indexers(config: Config) -> tuple[bool, ...]:
+    """Return which layers pick tokens themselves; none where nothing is picked."""
+    blocks = config.blocks()
+    listed = config.strings("indexer_types")
+    kinds = config.strings("layer_types") or () if listed is None else listed
+    own = frozenset({"full"}) if listed is not None else SPARSE
+    if listed is None and not any(kind in SPARSE for kind in kinds):
+        return ()
+    if len(kinds) < blocks:
+        raise malformed("indexer_types", list(kinds)[:8], f"an array of {blocks} items")
+    return tuple(kind in own for kind in kinds[:blocks])
+
+
+def _leading_dense(config: Config) -> int:
+    explicit = config.integer("first_k_dense_replace")
+    if explicit is not None:
+        return explicit
+    kinds = config.strings("mlp_layer_types")
+    if kinds is None:
+        raise malformed("first_k_dense_replace", None, "a number of layers")
+    return next((index for index, kind in enumerate(kinds) if kind != "dense"), len(kinds))
+
+
+def _v4_keys(config: Config) -> Keys:
+    config = config.with_values(first_k_dense_replace=_leading_dense(config))
+    if config.get("n_group") == 1 and config.get("topk_group") == 1:
+        config = config.without("n_group", "topk_group")
+    keys = latent_keys(config) | {"expert_gating_func": 2}
+    limit = config.number("swiglu_limit") or 0.0
+    if limit > 0:
+        keys["swiglu_clamp_exp"] = (limit,) * config.blocks()
+    keys |= needed(
+        config,
+        {
+            "hyper_connection.count": "hc_mult",
+            "hyper_connection.epsilon": "hc_eps",
+            "hyper_connection.magnitude": "hc_magnitude",
+        },
+    )
+    own = _own_indexers(config)
+    return {**keys, **index_keys(config), "attention.indexer.types": own} if own else keys
+
+
+V4_CONVERTER = Converter(
+    takes=("HYV4ForCausalLM",),
+    writes="hy_v4",
+    keys=_v4_keys,
+    ideal=lambda config: ideal_latents(config, _own_indexers(config)),
 )
 V3_RECIPE = Recipe(takes=("HYV3ForCausalLM",), writes="hy_v3", more=_v3_more)
 
@@ -147,12 +235,19 @@ ARCHITECTURES = (
     Architecture(
         names=("hunyuan-moe",), implied=plain(RMS, EXPERTS), converters=(MOE_RECIPE.converter(),)
     ),
-    Architecture(names=("hunyuan_vl",), implied=plain(RMS)),
+    Architecture(
+        names=("hunyuan_vl",), implied=plain(RMS), converters=(VISION_RECIPE.converter(),)
+    ),
     Architecture(
         names=("hy_v3",),
         implied=plain(RMS, EXPERTS),
         converters=(V3_RECIPE.converter(),),
         defaults={"expert_gating_func": 2},
     ),
-    Architecture(names=("hy_v4",), implied=_hy_v4, saves=frozenset({"latent"})),
+    Architecture(
+        names=("hy_v4",),
+        implied=_hy_v4,
+        converters=(V4_CONVERTER,),
+        saves=frozenset({"latent"}),
+    ),
 )

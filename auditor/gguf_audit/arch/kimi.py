@@ -1,7 +1,8 @@
-"""Kimi Linear and K3, Bailing 3 and GLM-5-Next: delta attention with latents among it.
+"""Kimi Linear and K3: delta attention with latents among it, as in their relatives.
 
 src/models/kimi-linear.cpp, kimi-k3.cpp, bailingmoe3.cpp and glm5-next.cpp of llama.cpp
-build 11434; conversion/kimi_linear.py and kimi_k3.py. A block with 0 key-value heads has a state instead.
+build 11434; conversion/kimi_linear.py and kimi_k3.py. A block with 0 key-value heads has
+a state instead.
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ from gguf_audit.arch._recipe import copied, needed
 from gguf_audit.arch._states import delta, even_batches, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter, Saving
 from gguf_audit.errors import UnsupportedError
-from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer, Store
+from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer, Recurrent, Store
 from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
-__all__ = ["ARCHITECTURES"]
+__all__ = [
+    "ARCHITECTURES",
+    "SAVES",
+    "delta_latents",
+    "delta_state",
+    "linear_of",
+    "linear_state",
+    "number_of",
+]
 
 COMMON = (
     RMS,
@@ -60,7 +69,8 @@ REQUIRED = {
 POOLED_ROWS = 3
 
 
-def _implied(hyper: Hyper) -> LlamaModel:
+def delta_latents(hyper: Hyper) -> LlamaModel:
+    """Return a model with states where there are no key-value heads, else latents."""
     check(hyper, COMMON)
     check(hyper, REQUIRED[hyper.architecture])
     needs_heads(hyper)
@@ -109,14 +119,16 @@ def _own_indexer(hyper: Hyper, index: int) -> bool:
     return index < hyper.trunk and (own is None or bool(own[index]))
 
 
-def _linear(config: Config) -> Mapping[str, Json]:
+def linear_of(config: Config) -> Mapping[str, Json]:
+    """Return the part of a config about the layers that keep a state."""
     linear = config.mapping("linear_attn_config")
     if linear is None:
         raise malformed("linear_attn_config", None, "an object")
     return linear
 
 
-def _number_of(linear: Mapping[str, Json], name: str) -> int:
+def number_of(linear: Mapping[str, Json], name: str) -> int:
+    """Return a count out of a part of a config."""
     value = linear.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise malformed(name, value, "a whole number")
@@ -125,7 +137,7 @@ def _number_of(linear: Mapping[str, Json], name: str) -> int:
 
 def _attends(config: Config) -> tuple[bool, ...]:
     """Return which layers attend; the config counts layers from 1."""
-    listed = _linear(config).get("full_attn_layers")
+    listed = linear_of(config).get("full_attn_layers")
     if not isinstance(listed, list):
         raise malformed("full_attn_layers", listed, "an array")
     return tuple(index + 1 in listed for index in range(config.blocks()))
@@ -143,14 +155,14 @@ LINEAR = {
 def _keys(config: Config) -> Draft:
     """Return what Kimi Linear and K3 have in common."""
     keys = base_keys(config.with_values(num_key_value_heads=1))
-    linear = _linear(config)
+    linear = linear_of(config)
     rank = config.need("kv_lora_rank", "n_lora_kv")
     rope = config.need("qk_rope_head_dim", "n_rot")
     keys |= {
         **needed(config, LINEAR),
         "attention.head_count_kv": tuple(int(attends) for attends in _attends(config)),
-        "ssm.conv_kernel": _number_of(linear, "short_conv_kernel_size"),
-        "kda.head_dim": _number_of(linear, "head_dim"),
+        "ssm.conv_kernel": number_of(linear, "short_conv_kernel_size"),
+        "kda.head_dim": number_of(linear, "head_dim"),
         "attention.kv_lora_rank": rank,
         "rope.dimension_count": rope,
         "attention.key_length": rank + rope,
@@ -173,7 +185,7 @@ def _k3_keys(config: Config) -> Keys:
         where = Where(file="config.json", key="mla_use_nope")
         raise UnsupportedError("the converter wants latents without RoPE and situ", where=where)
     keys = _keys(config)
-    bound = _linear(config).get("gate_lower_bound")
+    bound = linear_of(config).get("gate_lower_bound")
     if bound is not None:
         keys["kda.gate_lower_bound"] = to_number("gate_lower_bound", bound)
     names = {
@@ -191,12 +203,24 @@ def _k3_keys(config: Config) -> Keys:
     }
 
 
+def delta_state(*, kernel: int, heads: int, length: int) -> Recurrent:
+    """Return the state of one layer of delta attention (KDA)."""
+    steps = max(kernel - 1, 0)
+    return _ideal.state(conv=3 * steps * heads * length, ssm=length * length * heads)
+
+
+def linear_state(config: Config) -> Recurrent:
+    """Return the same out of ``linear_attn_config``."""
+    linear = linear_of(config)
+    return delta_state(
+        kernel=number_of(linear, "short_conv_kernel_size"),
+        heads=number_of(linear, "num_heads"),
+        length=number_of(linear, "head_dim"),
+    )
+
+
 def _ideal_layout(config: Config) -> CacheLayout:
-    linear = _linear(config)
-    length = _number_of(linear, "head_dim")
-    heads = _number_of(linear, "num_heads")
-    steps = max(_number_of(linear, "short_conv_kernel_size") - 1, 0)
-    state = _ideal.state(conv=3 * steps * heads * length, ssm=length * length * heads)
+    state = linear_state(config)
     rank = config.need("kv_lora_rank", "n_lora_kv")
     rope = config.need("qk_rope_head_dim", "n_rot")
     store = Latent(kv_heads=1, key_length=rank + rope)
@@ -219,8 +243,9 @@ SAVES: frozenset[Saving] = frozenset({"latent", "state"})
 
 ARCHITECTURES = (
     Architecture(
-        names=("kimi-linear",), implied=_implied, converters=(LINEAR_CONVERTER,), saves=SAVES
+        names=("kimi-linear",), implied=delta_latents, converters=(LINEAR_CONVERTER,), saves=SAVES
     ),
-    Architecture(names=("kimi-k3",), implied=_implied, converters=(K3_CONVERTER,), saves=SAVES),
-    Architecture(names=("bailingmoe3", "glm5-next"), implied=_implied, saves=SAVES),
+    Architecture(
+        names=("kimi-k3",), implied=delta_latents, converters=(K3_CONVERTER,), saves=SAVES
+    ),
 )

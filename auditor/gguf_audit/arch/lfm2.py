@@ -7,13 +7,15 @@ attention layer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, needs_heads
 from gguf_audit.arch._base import Draft, base_keys
 from gguf_audit.arch._config import Config, malformed
-from gguf_audit.arch._keys import Keys
+from gguf_audit.arch._keys import Either, Keys
 from gguf_audit.arch._model import Hyper, LlamaModel, require
-from gguf_audit.arch._recipe import number, sizes
+from gguf_audit.arch._recipe import needed, number, sizes
 from gguf_audit.arch._states import hybrid, parts, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.layout import CacheLayout, Layer, Sliding
@@ -87,11 +89,31 @@ def _types(config: Config) -> tuple[str, ...]:
     )
 
 
-def _lfm2_keys(config: Config) -> Keys:
+def _lfm2_keys(config: Config) -> Draft:
     return _common(config) | {
         RMS: number(config, "norm_eps"),
         "feed_forward_length": _feed_forward(config),
     }
+
+
+def _embedding_keys(config: Config) -> Keys:
+    keys = _lfm2_keys(config)
+    if "Lfm2Model" not in (config.strings("architectures") or ()):
+        keys["attention.causal"] = False
+    # how sentence vectors are made stands in another file
+    keys["pooling_type"] = Either(None, (1, 2, 3))
+    return keys
+
+
+def _audio_keys(config: Config) -> Keys:
+    names = {"attention.sliding_window": "sliding_window", "embedding_length_out": "output_size"}
+    return {**_lfm2_keys(config), **needed(config, names)}
+
+
+def _converter(*takes: str, keys: Callable[[Config], Keys]) -> Converter:
+    return Converter(
+        takes=takes, writes="lfm2", defaults={"lfm2": LFM2}, keys=keys, ideal=_ideal_layout
+    )
 
 
 def _common(config: Config) -> Draft:
@@ -141,13 +163,14 @@ ARCHITECTURES = (
         names=("lfm2",),
         implied=_lfm2,
         converters=(
-            Converter(
-                takes=("LFM2ForCausalLM", "Lfm2ForCausalLM", "Lfm2Model"),
-                writes="lfm2",
-                defaults={"lfm2": LFM2},
-                keys=_lfm2_keys,
-                ideal=_ideal_layout,
+            _converter("LFM2ForCausalLM", "Lfm2ForCausalLM", keys=_lfm2_keys),
+            _converter(
+                "Lfm2BidirectionalForMaskedLM",
+                "Lfm2BidirectionalModel",
+                "Lfm2Model",
+                keys=_embedding_keys,
             ),
+            _converter("Lfm25AudioTokenizer", keys=_audio_keys),
         ),
         saves=frozenset({"state"}),
     ),

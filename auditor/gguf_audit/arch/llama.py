@@ -12,7 +12,7 @@ from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config
 from gguf_audit.arch._keys import Either
 from gguf_audit.arch._recipe import Recipe, head_length, rope_whole, sizes
-from gguf_audit.arch.architecture import Architecture
+from gguf_audit.arch.architecture import Architecture, unconverted
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
 
@@ -86,11 +86,14 @@ EMBED = Recipe(
     rope=rope_whole,
 )
 
+#: The class of embedding models, which lack the head that the converter looks for.
+HEADLESS = unconverted("MistralModel", ideal=_windowed, defaults=DEFAULTS)
+
 ARCHITECTURES = (
     Architecture(
         names=("llama",),
         implied=plain(RMS),
-        converters=(LLAMA.converter(), MISTRAL.converter(), INTERNLM3.converter()),
+        converters=(LLAMA.converter(), MISTRAL.converter(), INTERNLM3.converter(), HEADLESS),
     ),
     Architecture(names=("llama-embed",), implied=plain(RMS), converters=(EMBED.converter(),)),
 )

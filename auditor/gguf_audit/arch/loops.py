@@ -1,15 +1,24 @@
 """Models that run the same blocks several times, with a cache for every round.
 
-src/models/nanbeige.cpp, hrm-text.cpp and granite-switch.cpp of llama.cpp build 11434.
+src/models/nanbeige.cpp, hrm-text.cpp and granite-switch.cpp of llama.cpp build 11434;
+conversion/nanbeige.py, hrm_text.py and granite.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, full_layers, needs_heads
+from gguf_audit.arch._base import Draft, base_keys
+from gguf_audit.arch._config import Config, malformed
+from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import MAX_LAYERS, Hyper, LlamaModel, refuse, require
-from gguf_audit.arch.architecture import Architecture
+from gguf_audit.arch._recipe import Recipe, number, rope_whole
+from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch.granite import granite_keys
+from gguf_audit.layout import CacheLayout
+from gguf_audit.limits import LIMITS
 
 __all__ = ["ARCHITECTURES"]
 
@@ -74,8 +83,97 @@ def _granite_switch(hyper: Hyper) -> LlamaModel:
     )
 
 
+def _loops(config: Config) -> int:
+    return config.integer("num_loops") or 1
+
+
+def _looped(config: Config, keys: Draft) -> Draft:
+    skips = config.boolean("skip_loop_final_norm") or False
+    return {**keys, "num_loops": _loops(config), "skip_loop_final_norm": skips}
+
+
+def _rounds(config: Config, name: str, blocks: int) -> Config:
+    """Return a config with as many blocks as there are rounds of them."""
+    if blocks > LIMITS.blocks:
+        raise malformed(name, blocks, f"few enough rounds for {LIMITS.blocks} blocks")
+    return config.with_values(n_layers=blocks)
+
+
+def _slots(config: Config) -> Config:
+    blocks = config.integer("num_layers_per_stack") or config.blocks()
+    high, low = config.need("H_cycles"), config.need("L_cycles")
+    return _rounds(config, "H_cycles", blocks * high * (low + 1))
+
+
+def _hrm_keys(config: Config) -> Keys:
+    prefix = config.get("prefix_lm")
+    return {
+        **base_keys(_slots(config)),
+        "rope.dimension_count": rope_whole(config),
+        "embedding_scale": number(config, "embedding_scale"),
+        "hrm.layers_per_stack": config.integer("num_layers_per_stack") or config.blocks(),
+        "hrm.h_cycles": config.need("H_cycles"),
+        "hrm.l_cycles": config.need("L_cycles"),
+        "hrm.prefix_lm": bool(prefix),
+    }
+
+
+def _switched(config: Config) -> Config:
+    """Return a config without the last block, which only routes."""
+    if config.blocks() < 2:
+        raise malformed("num_hidden_layers", config.blocks(), "2 or more")
+    return config.with_values(n_layers=config.blocks() - 1)
+
+
+def _switch_keys(config: Config) -> Keys:
+    keys = granite_keys(_switched(config))
+    if not config.integer("num_local_experts"):
+        keys["expert_used_count"] = 0
+    gain = config.number("control_token_gain")
+    return {
+        **keys,
+        "adapters.count": config.need("num_adapters"),
+        "adapters.lora_rank": config.need("max_lora_rank"),
+        "adapters.token_ids_activate": _tokens(config, "adapter_token_ids"),
+        "adapters.token_ids_substitute": _tokens(config, "adapter_substitute_token_ids"),
+        "adapters.router_gain": 15.0 if gain is None else gain,
+    }
+
+
+def _tokens(config: Config, name: str) -> tuple[int, ...]:
+    tokens = config.counts(name)
+    if tokens is None:
+        raise malformed(name, None, "an array of tokens")
+    return tokens
+
+
+def _nanbeige_ideal(config: Config) -> CacheLayout:
+    return _ideal.full(_rounds(config, "num_loops", config.blocks() * _loops(config)))
+
+
+NANBEIGE = Recipe(
+    takes=("NanbeigeForCausalLM",),
+    writes="nanbeige",
+    needs={"vocab_size": "vocab_size"},
+    rope=rope_whole,
+    more=_looped,
+    ideal=_nanbeige_ideal,
+)
+HRM = Converter(
+    takes=("HrmTextForCausalLM",),
+    writes="hrm_text",
+    keys=_hrm_keys,
+    ideal=lambda config: _ideal.full(_slots(config)),
+)
+SWITCH = Converter(
+    takes=("GraniteSwitchForCausalLM",),
+    writes="graniteswitch",
+    keys=_switch_keys,
+    ideal=lambda config: _ideal.full(_switched(config)),
+)
+
 ARCHITECTURES = (
-    Architecture(names=("nanbeige",), implied=_nanbeige),
-    Architecture(names=("hrm_text",), implied=_hrm_text),
-    Architecture(names=("graniteswitch",), implied=_granite_switch),
+    Architecture(names=("nanbeige",), implied=_nanbeige, converters=(NANBEIGE.converter(),)),
+    Architecture(names=("hrm_text",), implied=_hrm_text, converters=(HRM,)),
+    Architecture(names=("graniteswitch",), implied=_granite_switch, converters=(SWITCH,)),
 )

@@ -17,7 +17,7 @@ from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel
 from gguf_audit.arch._recipe import filled, number, sizes
-from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch.architecture import Architecture, Converter, unconverted
 from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Json
@@ -171,6 +171,7 @@ ARCHITECTURES = (
                 defaults={"phi3": PHI3},
                 keys=_phi3_keys,
             ),
+            unconverted("Phi3VForCausalLM", ideal=_windowed),
         ),
     ),
     Architecture(

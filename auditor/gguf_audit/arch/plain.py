@@ -225,6 +225,9 @@ CHAMELEON_RECIPE = Recipe(
     defaults={"chameleon": CHAMELEON},
     more=_swin_norm,
 )
+COG_RECIPE = Recipe(
+    takes=("CogVLMForCausalLM",), writes="cogvlm", needs=VOCABULARY, rope=rope_whole
+)
 GROVE_RECIPE = Recipe(
     takes=("GroveMoeForCausalLM", "modeling_grove_moe.GroveMoeForCausalLM"),
     writes="grovemoe",
@@ -259,7 +262,7 @@ ARCHITECTURES = (
     _plain("baichuan", recipe=BAICHUAN_RECIPE),
     _plain("bitnet", recipe=BITNET_RECIPE),
     _plain("chameleon", recipe=CHAMELEON_RECIPE),
-    _plain("cogvlm"),
+    _plain("cogvlm", recipe=COG_RECIPE),
     _plain(
         "dbrx",
         "DbrxForCausalLM",

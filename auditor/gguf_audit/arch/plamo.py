@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, Window, plain, windowed
-from gguf_audit.arch._base import Draft, rope_parameters
+from gguf_audit.arch._base import Draft, base_keys, rope_parameters
 from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel
@@ -18,6 +18,7 @@ from gguf_audit.arch._recipe import number
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.granite import grouped
 from gguf_audit.layout import CacheLayout, Full
+from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 
@@ -114,6 +115,46 @@ def _plamo2_ideal(config: Config) -> CacheLayout:
     return _ideal.layout(heads if attends else state for attends in _attends(config))
 
 
+def _plamo3_rope(config: Config) -> Config:
+    """Return a config with the yarn that a factor stands for."""
+    factor = config.number("rope_scaling_factor")
+    parameters = rope_parameters(config)
+    if factor in (None, 1.0) or "rope_type" in parameters:
+        return config
+    yarn: dict[str, Json] = {
+        **parameters,
+        "rope_type": "yarn",
+        "factor": factor,
+        "original_max_position_embeddings": config.need("initial_context_length"),
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+    }
+    return config.with_values(rope_parameters=yarn)
+
+
+def _plamo3_keys(config: Config) -> Keys:
+    keys = base_keys(_plamo3_rope(config))
+    keys["vocab_size"] = config.need("vocab_size")
+    window = config.integer("window_size", "sliding_window")
+    if window is not None:
+        keys["attention.sliding_window"] = window
+        keys["attention.sliding_window_pattern"] = config.need("sliding_window_pattern")
+    return keys
+
+
+def _plamo3_ideal(config: Config) -> CacheLayout:
+    period = _or(config, "sliding_window_pattern", 8)
+    types = _ideal.periodic(period, config.blocks())
+    return _ideal.windowed(config, types, config.integer("window_size", "sliding_window"))
+
+
+PLAMO3_CONVERTER = Converter(
+    takes=("PLaMo3ForCausalLM", "Plamo3ForCausalLM"),
+    writes="plamo3",
+    keys=_plamo3_keys,
+    ideal=_plamo3_ideal,
+)
+
 ARCHITECTURES = (
     Architecture(
         names=("plamo",),
@@ -139,6 +180,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         names=("plamo3",),
+        converters=(PLAMO3_CONVERTER,),
         defaults={"rope.freq_base_swa": 10000.0},
         implied=windowed(Window(when_absent=0, zero_is_none=True, period=8), RMS),
         saves=frozenset({"window"}),

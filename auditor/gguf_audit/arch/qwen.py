@@ -6,6 +6,8 @@ after it in conversion/qwen.py, qwenvl.py and qwen3vl.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, plain
 from gguf_audit.arch._base import Draft
@@ -81,8 +83,14 @@ def _recipe(
     )
 
 
+def _without_deepstack(config: Config, keys: Draft) -> Draft:
+    del config
+    return {**keys, "n_deepstack_layers": 0}
+
+
 CONVERTERS = {
     "qwen2": _recipe(
+        "AudioFlamingo3ForConditionalGeneration",
         "DotsOCRForCausalLM",
         "KORMoForCausalLM",
         "Qwen2AudioForConditionalGeneration",
@@ -128,9 +136,27 @@ CONVERTERS = {
 }
 
 
-def _architecture(name: str, *required: str) -> Architecture:
+#: Audio models whose thinker is a Qwen3-VL.
+ASR = replace(
+    CONVERTERS["qwen3vl"],
+    takes=("Qwen3ASRForConditionalGeneration",),
+    defaults={},
+    more=_without_deepstack,
+)
+OMNI = replace(
+    CONVERTERS["qwen3vlmoe"],
+    takes=("Qwen3OmniMoeForConditionalGeneration",),
+    defaults={},
+    more=_without_deepstack,
+)
+
+
+def _architecture(name: str, *required: str, more: tuple[Recipe, ...] = ()) -> Architecture:
+    recipes = (CONVERTERS[name], *more)
     return Architecture(
-        names=(name,), implied=plain(*required), converters=(CONVERTERS[name].converter(),)
+        names=(name,),
+        implied=plain(*required),
+        converters=tuple(recipe.converter() for recipe in recipes),
     )
 
 
@@ -140,7 +166,7 @@ ARCHITECTURES = (
     _architecture("qwen2vl", SECTIONS),
     _architecture("qwen3", RMS),
     _architecture("qwen3moe", RMS),
-    _architecture("qwen3vl", SECTIONS, RMS),
-    _architecture("qwen3vlmoe", SECTIONS, RMS),
+    _architecture("qwen3vl", SECTIONS, RMS, more=(ASR,)),
+    _architecture("qwen3vlmoe", SECTIONS, RMS, more=(OMNI,)),
     Architecture(names=("qwen3tts",), implied=plain(SECTIONS, RMS)),
 )

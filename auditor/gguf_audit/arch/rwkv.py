@@ -16,7 +16,7 @@ from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel, refuse, require
 from gguf_audit.arch._recipe import number
 from gguf_audit.arch._states import parts
-from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.arch.architecture import Architecture, Converter, unconverted
 from gguf_audit.arch.mamba import NO_LIMIT
 from gguf_audit.layout import CacheLayout, Layer
 
@@ -171,7 +171,10 @@ ARCHITECTURES = (
     Architecture(
         names=("rwkv6",),
         implied=_rwkv(*RWKV6, shifts=2),
-        converters=_converter("Rwkv6ForCausalLM", writes="rwkv6", keys=_rwkv6_keys, shifts=2),
+        converters=(
+            *_converter("Rwkv6ForCausalLM", writes="rwkv6", keys=_rwkv6_keys, shifts=2),
+            unconverted("RwkvForCausalLM", ideal=_states(2)),
+        ),
         saves=frozenset({"state"}),
     ),
     Architecture(
