@@ -34,7 +34,7 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent
+from gguf_audit.subject import Absent, Fields
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx._compare import same
 from gguf_audit_rules.kv._layers import window
@@ -48,19 +48,21 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     del settings
     if isinstance(conversion.expected_fields, Absent):
         return
-    yield from _base(conversion, GLOBAL, "")
+    wanted = conversion.expected_fields
+    yield from _base(conversion.model.fields, wanted, GLOBAL, "")
     # Without windowed layers nothing uses their base; their loss is KV103's cause.
-    if _has_window(conversion.model.implied) and _has_window(conversion.expected):
-        yield from _base(conversion, WINDOWED, " on the windowed layers")
+    # Without a key of their own they follow the global one.
+    own = WINDOWED in conversion.model.fields or WINDOWED in wanted
+    if own and _has_window(conversion.model.implied) and _has_window(conversion.expected):
+        yield from _base(conversion.model.fields, wanted, WINDOWED, " on the windowed layers")
 
 
-def _base(conversion: Conversion, key: str, layers: str) -> Iterator[Outcome]:
-    if isinstance(conversion.expected_fields, Absent):
-        return
-    fields = conversion.model.fields
-    expected = arch.effective(conversion.expected_fields, key)
-    found = arch.effective(fields, key)
+def _base(fields: Fields, wanted: Fields, key: str, layers: str) -> Iterator[Outcome]:
+    expected, found = arch.effective(wanted, key), arch.effective(fields, key)
     if expected is None or found is None or same(expected.value, found.value):
+        return
+    stored = found.value if key in fields else None
+    if any(same(stored, other) for other in wanted.alternatives(key)):
         return
     if not isinstance(expected.value, int | float) or isinstance(found.value, str | tuple):
         return

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from gguf_audit.rule import Hit, Reconvert, SetKey, Severity
-from gguf_audit.subject import Origin
+from gguf_audit.subject import Field, Fields, Origin, Scalar
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx.rope_base_changed import check
@@ -90,3 +92,26 @@ def test_both_bases_are_two_causes() -> None:
         hit.where.key for hit in check(conversion(wrong, GEMMA), SETTINGS) if isinstance(hit, Hit)
     ]
     assert keys == ["gemma3.rope.freq_base", SWA]
+
+
+def test_windowed_layers_that_follow_the_global_base_are_no_second_cause() -> None:
+    right = {key.replace("gemma3", "gemma2"): value for key, value in without(GEMMA, SWA).items()}
+    wrong = {**right, "gemma2.rope.freq_base": 1e4}
+    assert _keys(wrong, right) == ["gemma2.rope.freq_base"]
+    own = {**right, "gemma2.rope.freq_base_swa": 1e4}
+    assert _keys(right, own) == _keys(own, right) == ["gemma2.rope.freq_base_swa"]
+
+
+def _keys(actual: Mapping[str, Scalar], expected: Mapping[str, Scalar]) -> list[str | None]:
+    hits = check(conversion(actual, expected), SETTINGS)
+    return [hit.where.key for hit in hits if isinstance(hit, Hit)]
+
+
+def test_silent_for_what_another_release_writes() -> None:
+    fields = {key: Field(key=key, type=None, value=value) for key, value in LLAMA.items()}
+    either = Fields("llama", fields, alternatives={KEY: (1e6,)})
+    assert list(check(conversion({**LLAMA, KEY: 1e6}, either), SETTINGS)) == []
+    assert len(list(check(conversion(without(LLAMA, KEY), either), SETTINGS))) == 1
+    absent = Fields("llama", fields, alternatives={KEY: (None,)})
+    assert list(check(conversion(without(LLAMA, KEY), absent), SETTINGS)) == []
+    assert len(list(check(conversion({**LLAMA, KEY: 1e4}, absent), SETTINGS))) == 1
