@@ -13,6 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
+import pytest
+from huggingface_hub import constants
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_secretsecretsecret"  # noqa: S105 - of a server of our own
 
@@ -157,6 +160,16 @@ def _etag(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
+def go_online(monkeypatch: pytest.MonkeyPatch, *, endpoint: str, home: str) -> None:
+    """Let huggingface_hub, and us, ask this endpoint and no other."""
+    # Read when huggingface_hub is imported, which another test may have done offline.
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setenv("HF_HOME", home)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
@@ -236,5 +249,15 @@ def hang(seconds: float) -> Fault:
         del hub, host, path
         time.sleep(seconds)
         return None
+
+    return fault
+
+
+def always(answer: Answer, *, host: str = "hub") -> Fault:
+    """Return a fault that gives every request to one of the two servers this answer."""
+
+    def fault(hub: FakeHub, asked: str, path: str) -> Answer | None:
+        del hub, path
+        return answer if asked == host else None
 
     return fault

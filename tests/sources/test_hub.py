@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 import time
@@ -11,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 
 from gguf_audit.errors import LimitError, MalformedError, SourceError
 from gguf_audit.formats.checkpoint import read_checkpoint
@@ -26,9 +24,10 @@ from hub_server import (
     Answer,
     Content,
     FakeHub,
-    Fault,
     Served,
+    always,
     content,
+    go_online,
     hang,
     safetensors,
 )
@@ -37,17 +36,11 @@ MIB = 1 << 20
 CONFIG: dict[str, object] = {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2}
 
 
-@pytest.fixture(autouse=True)
-def online(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Read when huggingface_hub is imported, which another test may have done offline.
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @pytest.fixture
-def fake() -> Iterator[FakeHub]:
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
     files = {"config.json": content(CONFIG), "model.safetensors": safetensors(100 * MIB)}
     with Served(FakeHub(files=files)) as fake:
+        go_online(monkeypatch, endpoint=fake.url, home=str(tmp_path))
         yield fake
 
 
@@ -146,11 +139,10 @@ def test_metadata_goes_into_the_cache_and_comes_out_of_it(fake: FakeHub, hub: Hu
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(fake: FakeHub, tmp_path: Path) -> None:
-    (tmp_path / "hub").mkdir(mode=0o500)
-    (tmp_path / "file").write_bytes(b"")
-    os.link(tmp_path / "file", tmp_path / "hub" / "models--owner--model") if os.geteuid() else None
+    (tmp_path / "hub").write_bytes(b"")  # No folder can be made of it, not even by root.
     hub = Hub(fake.url, cache=tmp_path / "hub")
     assert read_checkpoint(hub.pin("owner/model"), id="owner/model").config == CONFIG
+    assert (tmp_path / "hub").read_bytes() == b""
 
 
 # What is refused
@@ -222,7 +214,8 @@ def test_a_token_that_is_no_header_value_is_not_quoted(
     assert "secret" not in shown
 
 
-def test_a_password_in_the_endpoint_is_not_shown(tmp_path: Path) -> None:
+def test_a_password_in_the_endpoint_is_not_shown(fake: FakeHub, tmp_path: Path) -> None:
+    del fake
     hub = Hub("http://user:secret@127.0.0.1:9", cache=tmp_path)
     with pytest.raises(HubUnavailableError) as caught:
         hub.pin("owner/model")
@@ -230,14 +223,6 @@ def test_a_password_in_the_endpoint_is_not_shown(tmp_path: Path) -> None:
 
 
 # What answers wrongly
-
-
-def _wrong(answer: Answer, *, host: str = "cdn") -> Fault:
-    def fault(hub: FakeHub, asked: str, path: str) -> Answer | None:
-        del hub, path
-        return answer if asked == host else None
-
-    return fault
 
 
 @pytest.mark.parametrize(
@@ -268,13 +253,13 @@ def _wrong(answer: Answer, *, host: str = "cdn") -> Fault:
 )
 def test_a_wrong_answer_to_a_range(fake: FakeHub, hub: Hub, answer: Answer, says: str) -> None:
     assert fake.files["model.safetensors"].size == 104857704
-    fake.fault = _wrong(answer)
+    fake.fault = always(answer, host="cdn")
     with pytest.raises(SourceError, match=says):
         hub.pin("owner/model").open("model.safetensors").read(0, 8)
 
 
 def test_a_whole_file_instead_of_a_range_is_not_read(fake: FakeHub, hub: Hub) -> None:
-    fake.fault = _wrong((200, {"content-length": str(100 * MIB)}, bytes(1000)))
+    fake.fault = always((200, {"content-length": str(100 * MIB)}, bytes(1000)), host="cdn")
     source = hub.pin("owner/model").open("model.safetensors")
     start = time.monotonic()
     with pytest.raises(HubUnavailableError, match="sends whole files"):
@@ -285,7 +270,7 @@ def test_a_whole_file_instead_of_a_range_is_not_read(fake: FakeHub, hub: Hub) ->
 def test_another_commit_than_the_pinned_one_is_refused(fake: FakeHub, hub: Hub) -> None:
     source = hub.pin("owner/model").open("model.safetensors")
     moved = {"location": f"{fake.cdn}/model.safetensors", "x-repo-commit": "f" * 40}
-    fake.fault = _wrong((302, moved, b""), host="hub")
+    fake.fault = always((302, moved, b""))
     with pytest.raises(SourceError, match="the Hub sends it from commit ffff"):
         source.read(0, 8)
 
@@ -304,7 +289,7 @@ def test_another_commit_than_the_pinned_one_is_refused(fake: FakeHub, hub: Hub) 
     ],
 )
 def test_what_is_no_hub(fake: FakeHub, hub: Hub, body: bytes) -> None:
-    fake.fault = _wrong((200, NO_HEADERS, body), host="hub")
+    fake.fault = always((200, NO_HEADERS, body))
     with pytest.raises(HubUnavailableError) as caught:
         hub.pin("owner/model")
     assert caught.value.message == f"{fake.url} doesn't answer as a Hub does"
@@ -352,7 +337,7 @@ def test_too_many_requests_are_repeated_as_the_hub_asks(fake: FakeHub, hub: Hub)
 def test_a_hub_that_wants_a_longer_wait_is_not_waited_for(
     fake: FakeHub, hub: Hub, answer: Answer, says: str
 ) -> None:
-    fake.fault = _wrong(answer, host="hub")
+    fake.fault = always(answer)
     start = time.monotonic()
     for _ in range(2):
         with pytest.raises(HubUnavailableError) as caught:
@@ -363,7 +348,7 @@ def test_a_hub_that_wants_a_longer_wait_is_not_waited_for(
 
 
 def test_a_hub_that_keeps_failing_is_left_within_its_time(fake: FakeHub, hub: Hub) -> None:
-    fake.fault = _wrong((500, NO_HEADERS, b""), host="hub")
+    fake.fault = always((500, NO_HEADERS, b""))
     start = time.monotonic()
     with pytest.raises(HubUnavailableError, match=r"fails \(status 500\)"):
         hub.pin("owner/model")
@@ -414,7 +399,8 @@ def test_a_hub_that_sends_a_byte_now_and_then(hub: Hub, tmp_path: Path) -> None:
     del hub
 
 
-def test_a_broken_connection_is_tried_once_more(tmp_path: Path) -> None:
+def test_a_broken_connection_is_tried_once_more(fake: FakeHub, tmp_path: Path) -> None:
+    del fake
     start = time.monotonic()
     with pytest.raises(HubUnavailableError, match="can't be reached: Connection refused"):
         Hub("http://127.0.0.1:9", cache=tmp_path).pin("owner/model")

@@ -270,14 +270,16 @@ def _opened(
 ) -> Generator[tuple[int, dict[str, str], Iterator[bytes]], None, None]:
     """Open a URL without following its redirects; the body streams in."""
     session = library().utils.get_session()
+    # Whoever waits has given up by then: this only ends what was left behind.
+    timeout = seconds + 1
     try:
         if hasattr(session, "stream"):
             opened = session.stream(
-                "GET", url, headers=headers, timeout=seconds, follow_redirects=False
+                "GET", url, headers=headers, timeout=timeout, follow_redirects=False
             )
         else:
             opened = session.get(
-                url, headers=headers, timeout=seconds, allow_redirects=False, stream=True
+                url, headers=headers, timeout=timeout, allow_redirects=False, stream=True
             )
         with opened as answer:
             chunks = (

@@ -45,9 +45,7 @@ _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 _METADATA = (".json", ".jinja")
 _WEIGHTS = ".safetensors"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.ASCII)
-#: A cache that can't be written to is no fault of the Hub.
-_CACHE_FAULTS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
@@ -321,14 +319,12 @@ def _listing(body: bytes) -> tuple[str, dict[str, int | None]] | None:
 
 
 def _is_cache_fault(error: BaseException) -> bool:
-    for each in http.chain_of(error):
-        if isinstance(each, OSError):
-            # A connection can be refused permission too, but has no file name.
-            if each.errno in _DISK_FAULTS:
-                return True
-            if each.errno in _CACHE_FAULTS and each.filename is not None:
-                return True
-    return False
+    """Tell a cache that can't be written to, which is no fault of the Hub."""
+    return any(
+        # A connection can be refused permission too, but has no file name.
+        isinstance(each, OSError) and (each.filename is not None or each.errno in _DISK_FULL)
+        for each in http.chain_of(error)
+    )
 
 
 def _failure(error: BaseException) -> Refusal | http.Broken:

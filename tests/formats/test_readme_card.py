@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gguf_audit.formats.readme import BaseModel, parse_base_model, read_base_model
+
+
+@pytest.mark.parametrize(
+    ("front", "found"),
+    [
+        ("base_model: a/b", BaseModel("a/b", "")),
+        ("base_model: a/b\nbase_model_relation: quantized", BaseModel("a/b", "quantized")),
+        (
+            "base_model_relation: 'quantized'\nbase_model: \"a/b\" # c",
+            BaseModel("a/b", "quantized"),
+        ),
+        ("base_model:\n- a/b\nbase_model_relation: finetune", BaseModel("a/b", "finetune")),
+        ("tags:\n- x\nbase_model:\n  - a/b\ntags:\n- y", BaseModel("a/b", "")),
+        ("base_model: [a/b]", BaseModel("a/b", "")),
+        ("base_model: ['a/b', c/d]", None),
+        ("base_model:\n- a/b\n- c/d", None),
+        ("base_model: a/b\nbase_model: c/d", None),
+        ("base_model: a/b\nbase_model_relation: [quantized, merge]", None),
+        ("base_model:", None),
+        ("widget:\n  base_model: a/b", None),
+        ("license: mit", None),
+        ("", None),
+    ],
+)
+def test_what_a_card_says_of_its_base(front: str, found: BaseModel | None) -> None:
+    assert parse_base_model(f"---\n{front}\n---\n# Title\n") == found
+    assert parse_base_model(f"---\r\n{front}\r\n---\r\n") == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "base_model: a/b\n", "# T\n---\nbase_model: a/b\n---\n", "---\n---\nbase_model: a/b\n"],
+)
+def test_what_stands_outside_the_front_matter(text: str) -> None:
+    assert parse_base_model(text) is None
+
+
+@given(st.text(alphabet="base_modl:- \n[],'\"#/", max_size=80))
+def test_any_text_is_an_answer(text: str) -> None:
+    found = parse_base_model(f"---\n{text}\n---\n")
+    assert found is None or "\n" not in found.name
+
+
+def test_reads_the_file_beside_or_nothing(tmp_path: Path) -> None:
+    assert read_base_model(tmp_path) is None
+    readme = tmp_path / "README.md"
+    readme.write_bytes(b"---\nbase_model: a/b\n---\n")
+    assert read_base_model(tmp_path) == BaseModel("a/b", "")
+    readme.write_bytes(b"---\nbase_model: \xff\n---\n")
+    assert read_base_model(tmp_path) is None
+    readme.write_bytes(b"---\nbase_model: a/b\n---\n" + bytes(1 << 20))
+    assert read_base_model(tmp_path) is None
