@@ -110,3 +110,9 @@ def test_thousands_of_double_names_take_no_time() -> None:
     [hit] = list(check(named(*names, *names), SETTINGS))
     assert isinstance(hit, Hit)
     assert hit.message.endswith("(and 4995 more)")
+
+
+def test_a_tensor_may_be_there_three_times() -> None:
+    [hit] = list(check(named("x", "z", "z", "z"), SETTINGS))
+    assert isinstance(hit, Hit)
+    assert (hit.where.tensor, hit.expected, hit.actual) == ("z", 1, 3)

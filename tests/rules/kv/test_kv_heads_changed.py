@@ -188,3 +188,14 @@ def test_latents_are_compared_with_each_other() -> None:
     key = "odd.attention.head_count_kv"
     many, one = Latent(kv_heads=16, key_length=576), Latent(kv_heads=1, key_length=576)
     assert odd({key: 16}, layers(many), layers(one), key) == [(key, 0, set_key(key, 1))]
+
+
+def test_silent_where_only_one_side_attends() -> None:
+    assert list(check(compared(layers(full(2)), layers(None)), SETTINGS)) == []
+    assert list(check(compared(layers(None), layers(full(2))), SETTINGS)) == []
+
+
+def test_a_key_that_a_right_conversion_leaves_to_the_default() -> None:
+    [hit] = said({**LLAMA, KV_HEADS: 2}, without(LLAMA, KV_HEADS))
+    assert (hit.where.key, hit.expected, hit.actual) == (KV_HEADS, 4, 2)
+    assert hit.repair == set_key(KV_HEADS, 4)
