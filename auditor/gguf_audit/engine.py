@@ -223,7 +223,7 @@ class _Audit:
         self.gguf = gguf
         self.target = target
         self.wanted = wanted
-        self.kind = _kind(gguf)
+        self.kind: SubjectKind = _kind(gguf)
         self.errors: list[AuditError] = []
         self.skips: list[Skip] = []
         self.model = replace(self._model(), probe=self._probe())
@@ -502,7 +502,7 @@ class _Audit:
     def _lengths(self) -> tuple[int, ...]:
         if self.wanted.lengths:
             return self.wanted.lengths
-        lengths = set(DEFAULT_LENGTHS)
+        lengths: set[int] = set(DEFAULT_LENGTHS)
         # A wrong type is load-refused's finding.
         with contextlib.suppress(Refused):
             lengths.add(self.model.fields.integer("context_length") or DEFAULT_LENGTHS[0])
