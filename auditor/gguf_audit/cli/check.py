@@ -146,6 +146,8 @@ def command(
     if offline:
         # Read by whatever talks to the Hub, transformers included.
         os.environ["HF_HUB_OFFLINE"] = "1"
+    # Nobody asked for it: huggingface_hub would look up what kind of agent calls it.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     wanted = _Wanted(
         targets=targets,
         against=against,

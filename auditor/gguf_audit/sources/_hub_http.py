@@ -20,10 +20,12 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+import gguf_audit
 from gguf_audit.errors import LimitError, SourceError
 from gguf_audit.limits import LIMITS, Limits
 
 __all__ = [
+    "AGENT",
     "Answer",
     "Broken",
     "Connection",
@@ -38,6 +40,8 @@ __all__ = [
 
 T = TypeVar("T")
 
+#: Who asks, for huggingface_hub's user agent.
+AGENT = {"library_name": "gguf-audit", "library_version": gguf_audit.__version__}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: What another try may get past (huggingface_hub, utils/_http.py, ``http_backoff``).
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -201,12 +205,20 @@ class Connection:
         return value  # type: ignore[return-value] # without an error there is a value
 
     def _all_headers(self) -> dict[str, str]:
+        """Return user agent and authorization.
+
+        Not by ``build_hf_headers``, which first asks the Hub which agents there are to
+        be counted.
+        """
         if self._headers is None:
             # Imported here and not in the thread, whose time is the Hub's.
-            build = library().utils.build_hf_headers
-            # A login by OIDC asks the Hub for a token, so this too has its time.
-            headers: dict[str, str] = self.ask(lambda _: build(library_name="gguf-audit"), size=0)
-            self._headers = {name.lower(): value for name, value in headers.items()}
+            hub = library()
+            agent = f"{'/'.join(AGENT.values())}; hf_hub/{hub.__version__}"
+            # A login by OIDC or OAuth may ask the Hub for a token: this too has its time.
+            token = self.ask(lambda _: _token(), size=0)
+            self._headers = {"user-agent": agent}
+            if token is not None:
+                self._headers["authorization"] = f"Bearer {token}"
         return self._headers
 
     def _follow(
@@ -254,13 +266,28 @@ def _failing(refusal: Refusal) -> str:
     return f"fails (status {refusal.status})"
 
 
+def _token() -> str | None:
+    hub = library()
+    if hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN:
+        return None
+    # Later releases have an exception for a login that fails, no kin to the others.
+    oidc: type[Exception] = getattr(hub.errors, "OIDCError", OSError)
+    failed: tuple[type[Exception], ...] = (*failures(), oidc)
+    try:
+        token: str | None = hub.get_token()
+    except failed as error:
+        raise Broken(reason_of(error)) from None
+    return token
+
+
 def library() -> Any:
     """Return huggingface_hub, imported when it is first needed: that takes 0.3 s.
 
     Untyped, because its session is a ``requests.Session`` before 1.0, a
     ``httpx.Client`` before 2.0 and a ``httpx2.Client`` since.
     """
-    importlib.import_module("huggingface_hub.utils")
+    for module in ("constants", "errors", "utils"):
+        importlib.import_module(f"huggingface_hub.{module}")
     return importlib.import_module("huggingface_hub")
 
 
@@ -273,13 +300,13 @@ def _opened(
     # Whoever waits has given up by then: this only ends what was left behind.
     timeout = seconds + 1
     try:
-        if hasattr(session, "stream"):
-            opened = session.stream(
-                "GET", url, headers=headers, timeout=timeout, follow_redirects=False
+        if isinstance(session.stream, bool):  # requests has a flag of that name
+            opened: Any = session.get(
+                url, headers=headers, timeout=timeout, allow_redirects=False, stream=True
             )
         else:
-            opened = session.get(
-                url, headers=headers, timeout=timeout, allow_redirects=False, stream=True
+            opened = session.stream(
+                "GET", url, headers=headers, timeout=timeout, follow_redirects=False
             )
         with opened as answer:
             chunks = (

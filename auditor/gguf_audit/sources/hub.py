@@ -171,7 +171,7 @@ class HubTree:
                         endpoint=connection.endpoint,
                         token=token,
                         etag_timeout=seconds,
-                        library_name="gguf-audit",
+                        **http.AGENT,
                     )
                     return path
             except faults as error:
