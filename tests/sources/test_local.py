@@ -127,9 +127,18 @@ def test_a_snapshot_of_the_hub_cache_reads_its_blobs(tmp_path: Path) -> None:
     (blobs / "5eed").write_bytes(b"{}")
     (snapshot / "config.json").symlink_to("../../blobs/5eed")
     (snapshot / "sub" / "config.json").symlink_to("../../../blobs/5eed")
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "ba5e").write_bytes(b"[]")
+    (blobs / "5a4e").symlink_to("../../blobs/ba5e")
+    (snapshot / "shared.json").symlink_to("../../blobs/5a4e")
+    (tmp_path / "else").write_bytes(b"secret")
+    (snapshot / "stray.json").symlink_to("../../../else")
     tree = LocalTree(snapshot)
-    assert list(tree.names()) == ["config.json"]
+    assert list(tree.names()) == ["config.json", "shared.json", "stray.json"]
     assert tree.open("config.json").read(0, 2) == b"{}"
+    assert tree.open("shared.json").read(0, 2) == b"[]"
+    with pytest.raises(SourceError, match="leads out of its folder"):
+        tree.open("stray.json")
     assert tree.open("sub/config.json").read(0, 2) == b"{}"
 
 

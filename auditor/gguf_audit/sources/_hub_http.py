@@ -270,12 +270,9 @@ def _token() -> str | None:
     hub = library()
     if hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN:
         return None
-    # Later releases have an exception for a login that fails, no kin to the others.
-    oidc: type[Exception] = getattr(hub.errors, "OIDCError", OSError)
-    failed: tuple[type[Exception], ...] = (*failures(), oidc)
     try:
         token: str | None = hub.get_token()
-    except failed as error:
+    except failures() as error:
         raise Broken(reason_of(error)) from None
     return token
 
@@ -321,17 +318,20 @@ def _opened(
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return what the library behind ``get_session`` raises, ``OSError`` among it.
+    """Return what huggingface_hub and the library below it raise.
 
     ``ValueError``: a token or an address that can't be written into a header.
     """
-    for kind in type(library().utils.get_session()).__mro__:
+    hub = library()
+    # Later releases have an exception for a login that fails, no kin to the others.
+    common = OSError, ValueError, getattr(hub.errors, "OIDCError", OSError)
+    for kind in type(hub.utils.get_session()).__mro__:
         package: Any = sys.modules.get(kind.__module__.partition(".")[0])
         if package is not None and package.__name__ in ("httpx", "httpx2"):
-            return OSError, ValueError, package.HTTPError, package.InvalidURL
+            return *common, package.HTTPError, package.InvalidURL
     # Those of requests are OSErrors; below it is urllib3, whose own are not.
     urllib3: Any = sys.modules.get("urllib3")
-    return OSError, ValueError, *(() if urllib3 is None else (urllib3.exceptions.HTTPError,))
+    return common if urllib3 is None else (*common, urllib3.exceptions.HTTPError)
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:

@@ -129,7 +129,7 @@ class LocalTree:
     """A folder of this machine.
 
     A link in it may lead to another place in the folder, or into the ``blobs`` of the
-    Hub cache that the folder is a snapshot of. ``follow_links`` lets links lead
+    Hub cache that the folder is a snapshot in. ``follow_links`` lets links lead
     anywhere: only for names that the user gave, never for names out of a file.
     """
 
@@ -183,10 +183,11 @@ class LocalTree:
             raise SourceError(
                 f"can't read {name}: its link leads nowhere", where=Where(file=name)
             ) from error
-        # snapshots/<commit>/x -> ../../blobs/<sha>; huggingface_hub file_download.py
+        # snapshots/<commit>/x -> ../../blobs/<sha> (huggingface_hub file_download.py), which
+        # may be a link into the blobs of the whole cache (utils/_shared_blobs.py).
         snapshots = next((up for up in (folder, *folder.parents) if up.name == "snapshots"), None)
-        blobs = None if snapshots is None else snapshots.parent / "blobs"
-        if target.is_relative_to(folder) or (blobs is not None and target.is_relative_to(blobs)):
+        stores = [] if snapshots is None else [snapshots.parent, snapshots.parent.parent]
+        if any(target.is_relative_to(place) for place in (folder, *(s / "blobs" for s in stores))):
             return
         raise SourceError(
             f"can't read {name}: it is a link that leads out of its folder", where=Where(file=name)
