@@ -242,6 +242,16 @@ def test_a_lost_key_length_is_a_share_of_the_embedding() -> None:
     ]
 
 
+def test_lost_lengths_that_differ_are_two_keys() -> None:
+    # As DeepSeek has them: a key is longer than a value.
+    uneven = tensors({Q: (64, 96), K: (64, 48), V: (64, 40), OUT: (80, 64)})
+    keys = without(LLAMA, KEY, VALUE)
+    assert found(keys, uneven) == [
+        hit(uneven, keys, K, key=KEY, heads=2, length=16, repair=Reconvert()),
+        hit(uneven, keys, V, key=VALUE, heads=2, length=16, repair=Reconvert()),
+    ]
+
+
 def test_a_wrong_value_length() -> None:
     keys = {**LLAMA, VALUE: 8}
     assert found(keys, tensors()) == [

@@ -66,6 +66,16 @@ def test_many_unknown_types_are_one_note() -> None:
     ]
 
 
+def test_exactly_five_unknown_types_are_all_named() -> None:
+    tensors = [TensorSpec(f"t{index}", (256,), 9000 + index) for index in range(5)]
+    [note] = list(check(model(KEYS, tensors), SETTINGS))
+    assert isinstance(note, NoEvidence)
+    assert note.reason == (
+        "5 tensors have a type that nobody here knows, id 9000, 9001, 9002, 9003, 9004; "
+        "the first is t0"
+    )
+
+
 def test_fires_for_ragged_rows_of_the_last_tensor() -> None:
     tensors = [GOOD, TensorSpec("a", (300, 2), "Q4_K"), TensorSpec("b", (33,), "Q8_0")]
     subject = model(KEYS, tensors)
