@@ -1,0 +1,78 @@
+"""One cause, one finding: what follows from another rule's finding stands under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gguf_audit.rule import Hit, Rule, Severity
+
+__all__ = ["UNPUBLISHED", "one_per_cause"]
+
+#: Why a hit against a reference is a warning only; taken back where it turns out to be
+#: an error without that reference too.
+UNPUBLISHED = "the reference isn't a published configuration, so this is no error yet"
+
+
+def one_per_cause(hits: Sequence[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
+    """Fold a hit into the one that its rule defers to, so one cause is one finding.
+
+    The other hit must name the same key, unless the deferring one names none. What it
+    is folded into becomes as severe as it is itself.
+    """
+    hosts = _hosts(hits)
+    folded: dict[int, list[Hit]] = {}
+    for index in hosts:
+        folded.setdefault(_last(index, hosts), []).append(hits[index][1])
+    for index, (rule, hit) in enumerate(hits):
+        if index not in hosts:
+            yield rule, _with(hit, folded.get(index, ()))
+
+
+def _with(hit: Hit, folded: Sequence[Hit]) -> Hit:
+    if not folded:
+        return hit
+    worst = max((hit, *folded), key=lambda each: each.level.rank).level
+    own = hit.consequences
+    if worst is Severity.ERROR:
+        own = tuple(each for each in own if each != UNPUBLISHED)
+    return replace(hit, level=worst, consequences=(*own, *(each.message for each in folded)))
+
+
+def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
+    """Return which hit is folded into which, by position.
+
+    Looked up by rule and key: a hostile file has more hits than may be compared with
+    each other. Two rules of a pack that defer to each other both stay.
+    """
+    first: dict[tuple[str, str | None], int] = {}
+    for position, (rule, hit) in enumerate(hits):
+        first.setdefault((rule.id, hit.where.key), position)
+        first.setdefault((rule.id, None), position)
+    spoken = {rule.id: rule for rule, _ in hits}
+    tellers = {
+        rule.id: [other for other in spoken.values() if _defers(rule, other)]
+        for rule in spoken.values()
+    }
+    hosts: dict[int, int] = {}
+    for position, (rule, hit) in enumerate(hits):
+        found = [first.get((other.id, hit.where.key)) for other in tellers[rule.id]]
+        told = [host for host in found if host is not None]
+        if told and _last(min(told), hosts) != position:
+            hosts[position] = min(told)
+    return hosts
+
+
+def _defers(rule: Rule, other: Rule) -> bool:
+    codes = (other.id, _family(other))
+    return other is not rule and any(code in rule.defers_to for code in codes)
+
+
+def _last(index: int, hosts: Mapping[int, int]) -> int:
+    while index in hosts:
+        index = hosts[index]
+    return index
+
+
+def _family(rule: Rule) -> str:
+    return rule.id.rstrip("0123456789")

@@ -1,0 +1,184 @@
+"""Gathers the evidence about one file, once, before any rule looks at it."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gguf_audit import arch
+from gguf_audit.errors import (
+    AuditError,
+    ProbeError,
+    ReferenceUnavailableError,
+    Refused,
+    UnknownArchitectureError,
+)
+from gguf_audit.evidence import NOT_PROBED, Conversion, Model
+from gguf_audit.layout import CacheLayout
+from gguf_audit.reference import expected_fields
+from gguf_audit.runtime.measured import Probe
+from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+from gguf_audit.verdict import NO_REFERENCE, SubjectKind
+from gguf_audit.where import Where
+
+__all__ = ["Evidence", "Reference", "gather"]
+
+#: The reference, the reason why it can't be had, or ``None`` if none was asked for.
+Reference = Checkpoint | AuditError | None
+
+_ARCHITECTURE_KEY = "general.architecture"
+
+
+@dataclass(slots=True, kw_only=True)
+class Evidence:
+    """What is known about one file; ``errors`` grows where a rule reads on demand."""
+
+    kind: SubjectKind
+    model: Model
+    #: Absent with the reason why nothing can be compared.
+    conversion: Conversion | Absent
+    #: Why something that was asked for isn't there.
+    errors: list[AuditError] = field(default_factory=list[AuditError])
+
+    def missed(self, error: AuditError) -> None:
+        """Note once why something wasn't read, however many rules ask for it."""
+        if all(error.message != known.message for known in self.errors):
+            self.errors.append(error)
+
+
+def gather(
+    gguf: Gguf, path: str, reference: Reference, *, probe_lengths: tuple[int, ...] = ()
+) -> Evidence:
+    """Gather what is known about a file, and about its reference.
+
+    ``probe_lengths`` asks an installed llama.cpp, if there are any. What can't be had is
+    in the evidence's ``errors``.
+    """
+    errors: list[AuditError] = []
+    kind = _kind(gguf)
+    probe = _probe(gguf, path, kind, probe_lengths, errors)
+    model = _model(gguf, kind, probe, errors)
+    conversion = _conversion(model, reference, errors)
+    return Evidence(kind=kind, model=model, conversion=conversion, errors=errors)
+
+
+def _kind(gguf: Gguf) -> SubjectKind:
+    """Say what a file is, by ``general.type``, its architecture and what it holds."""
+    type_, architecture = gguf.string("general.type"), gguf.architecture
+    if type_ == "adapter":
+        return "adapter"
+    if type_ == "mmproj" or architecture == "clip":
+        return "mmproj"
+    if type_ == "imatrix" or architecture == "imatrix":
+        return "imatrix"
+    if architecture == "controlvector":
+        return "other"
+    if not gguf.tensors and gguf.array("tokenizer.ggml.tokens") is not None:
+        return "vocabulary"
+    return "model" if architecture is not None or gguf.tensors else "other"
+
+
+def _model(gguf: Gguf, kind: SubjectKind, probe: Probe | Absent, errors: list[AuditError]) -> Model:
+    name = gguf.architecture
+    fields = Fields(name or "", gguf.fields)
+    known = None if name is None else arch.by_name(name)
+    if known is None:
+        missing = Absent(f"{_ARCHITECTURE_KEY} is {'absent' if name is None else repr(name)}")
+        if name is not None and kind in ("model", "vocabulary"):
+            message = f"the cache of architecture {name!r} isn't known"
+            where = Where(key=_ARCHITECTURE_KEY)
+            errors.append(UnknownArchitectureError(message, where=where))
+        return Model(gguf=gguf, fields=fields, architecture=missing, implied=missing, probe=probe)
+    implied: CacheLayout | Refused | Absent
+    try:
+        implied = arch.implied_layout(fields)
+    except Refused as error:
+        # A vocabulary by itself needs no hyper-parameters.
+        implied = Absent(error.message) if kind == "vocabulary" else error
+    except AuditError as error:
+        errors.append(error)
+        implied = Absent(error.message)
+    return Model(gguf=gguf, fields=fields, architecture=known, implied=implied, probe=probe)
+
+
+def _probe(
+    gguf: Gguf,
+    path: str,
+    kind: SubjectKind,
+    lengths: tuple[int, ...],
+    errors: list[AuditError],
+) -> Probe | Absent:
+    if not lengths:
+        return NOT_PROBED
+    if kind != "model":
+        return Absent(f"llama.cpp makes no context of this kind: {kind}")
+    # Only who asks for it pays for what it takes to run a process.
+    from gguf_audit.probes import llama_cpp as installed
+
+    model = Path(path)
+    if len(gguf.files) > 1:
+        # llama.cpp wants the first shard and finds the others itself.
+        model = model.with_name(Path(gguf.files[0].name).name)
+    found = installed.probe(model, lengths)
+    if isinstance(found, Absent):
+        errors.append(ProbeError(found.reason))
+    return found
+
+
+def _conversion(
+    model: Model, checkpoint: Reference, errors: list[AuditError]
+) -> Conversion | Absent:
+    if checkpoint is None:
+        return Absent(NO_REFERENCE)
+    if isinstance(checkpoint, AuditError):
+        errors.append(ReferenceUnavailableError(checkpoint.message, where=checkpoint.where))
+        return Absent("the reference can't be read")
+    becomes: str | Absent
+    fields = _expected_fields(checkpoint, errors)
+    if isinstance(fields, Absent):
+        becomes = fields
+    else:
+        becomes = fields.architecture
+        if becomes != model.gguf.architecture:
+            has = model.gguf.architecture
+            fields = Absent(f"the reference becomes {becomes!r}, the file is {has!r}")
+    return Conversion(
+        model=model,
+        checkpoint=checkpoint,
+        expected_architecture=becomes,
+        expected_fields=fields,
+        expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
+        ideal=_ideal(checkpoint),
+    )
+
+
+def _expected_fields(checkpoint: Checkpoint, errors: list[AuditError]) -> Fields | Absent:
+    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
+        return checkpoint.config
+    try:
+        fields = expected_fields(checkpoint)
+        if checkpoint.gguf is not None:
+            # Nobody has checked that file: rules may take its types for granted.
+            with contextlib.suppress(UnknownArchitectureError):
+                arch.implied_layout(fields)
+    except AuditError as error:
+        errors.append(error)
+        return Absent(error.message)
+    return fields
+
+
+def _expected_layout(fields: Fields) -> CacheLayout | Absent:
+    try:
+        return arch.implied_layout(fields)
+    except AuditError as error:
+        return Absent(f"llama.cpp wouldn't load a right conversion: {error.message}")
+
+
+def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
+    if isinstance(checkpoint.config, Absent):
+        return checkpoint.config
+    try:
+        return arch.ideal_layout(checkpoint.config)
+    except AuditError as error:
+        return Absent(error.message)
