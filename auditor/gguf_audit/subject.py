@@ -224,6 +224,10 @@ class Gguf:
 #: Hyper-parameters without an architecture in front of them (``LLM_KV_NAMES`` in
 #: src/llama-arch.cpp): those of Apertus' activation.
 _BARE = ("xielu.",)
+#: The largest unsigned 32-bit integer.
+_U32 = (1 << 32) - 1
+#: Types of an array with an integer per block (``get_arr`` in llama-model-loader.cpp).
+_BLOCK_TYPES = (ValueType.BOOL, ValueType.UINT32, ValueType.INT32)
 
 
 class Fields:
@@ -290,7 +294,7 @@ class Fields:
             return None
         if isinstance(found.value, bool) or not isinstance(found.value, int):
             raise self._wrong_type(found, "u32")
-        if found.type not in (None, ValueType.UINT32):
+        if found.type not in (None, ValueType.UINT32) or not 0 <= found.value <= _U32:
             raise self._wrong_type(found, "u32")
         return found.value
 
@@ -345,10 +349,13 @@ class Fields:
                 f"{found.key} has {len(found.value)} items, llama.cpp wants one per block, {blocks}",
                 where=Where(key=found.key, offset=found.offset),
             )
+        if isinstance(found.value, Array) and found.value.item_type not in _BLOCK_TYPES:
+            raise self._wrong_type(found, "array of u32, i32 or bool")
         items = self.items(name) or ()
         if not all(isinstance(item, int) for item in items):
             raise self._wrong_type(found, "array of integers")
-        return tuple(int(item) for item in items)
+        # a negative number is read as the large one with the same bits
+        return tuple(int(item) & _U32 for item in items)
 
     def _wrong_type(self, found: Field, wanted: str) -> Refused:
         has = found.type.name.lower() if found.type is not None else type(found.value).__name__

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gguf_audit.arch import ideal_layout
-from gguf_audit.errors import AuditError, MalformedError
+from gguf_audit.arch import expected_fields, ideal_layout
+from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
 from gguf_audit.layout import Full, Latent, Recurrent, Sliding, Store
 from gguf_audit.subject import Json
 from model_configs import (
@@ -69,6 +69,13 @@ def test_states_have_the_types_of_the_model() -> None:
         ("conv", 3 * (2 * 16 * 128 + 32 * 128), "bf16"),
         ("ssm", 32 * 128 * 128, "f32"),
     ]
+
+
+def test_a_class_that_nobody_converts_has_a_need_all_the_same() -> None:
+    config: dict[str, Json] = {**MISTRAL_7B_V01, "architectures": ["MistralModel"]}
+    assert ideal_layout(config) == ideal_layout(MISTRAL_7B_V01)
+    with pytest.raises(UnsupportedError, match="doesn't take MistralModel"):
+        expected_fields(config)
 
 
 def test_a_list_of_layers_must_be_as_long_as_the_model() -> None:

@@ -9,7 +9,7 @@ import pytest
 from gguf_audit.arch import Trait, by_name, implied_layout, llama_model
 from gguf_audit.errors import LimitError, Refused, UnknownArchitectureError
 from gguf_audit.layout import Full, Latent, Recurrent, Sliding, Store
-from gguf_audit.subject import Field, Fields, Scalar, ValueType
+from gguf_audit.subject import Array, Field, Fields, Scalar, ValueType
 
 Values = Mapping[str, Scalar | tuple[Scalar, ...]]
 
@@ -203,6 +203,28 @@ def test_a_value_of_another_type_is_refused(name: str, value: Scalar, type_: Val
         implied_layout(Fields("llama", kept))
     assert caught.value.where.key == key
     assert caught.value.where.offset == 77
+
+
+@pytest.mark.parametrize("items", [(2, 2, 2, 2.0), (2, 2, 2, "2")])
+def test_an_array_per_block_holds_integers(items: tuple[Scalar, ...]) -> None:
+    with pytest.raises(Refused, match="array of integers"):
+        implied_layout(fields("llama", LLAMA, attention__head_count_kv=items))
+
+
+@pytest.mark.parametrize("item_type", [ValueType.UINT64, ValueType.FLOAT32, ValueType.STRING])
+def test_an_array_per_block_has_32_bit_items(item_type: ValueType) -> None:
+    key = "llama.attention.head_count_kv"
+    stored = Array(item_type=item_type, count=4, offset=0, size_bytes=32, load=lambda: (2,) * 4)
+    kept = {field.key: field for field in fields("llama", LLAMA)}
+    kept[key] = Field(key=key, type=ValueType.ARRAY, value=stored)
+    with pytest.raises(Refused, match="array of u32, i32 or bool"):
+        implied_layout(Fields("llama", kept))
+
+
+def test_a_negative_item_has_the_bits_of_a_large_one() -> None:
+    subject = fields("deci", LLAMA, attention__head_count_kv=(2, 2, 2, -1))
+    _, store = stores(subject)[3]
+    assert store == Full(kv_heads=2**32 - 1, key_length=64, value_length=64)
 
 
 @pytest.mark.parametrize("count", [3, 5])

@@ -1,15 +1,16 @@
 """What llama.cpp's architectures keep, and what the converter writes for them.
 
-One module per family, found by listing when the first architecture is looked up;
-modules with an underscore are what they share.
+One module per family, found by listing and imported when a name is looked up, the likely
+ones first; modules with an underscore are what they share.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gguf_audit.arch import _config, _effective, _keys, _model
 from gguf_audit.arch._model import LlamaModel, Trait
@@ -38,35 +39,51 @@ __all__ = [
 
 
 @functools.cache
+def _families() -> tuple[str, ...]:
+    """Return the names of the modules that declare architectures."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(n for n in names if not n.startswith("_") and n != "architecture"))
+
+
+@functools.cache
+def _declared(family: str) -> tuple[Architecture, ...]:
+    module = importlib.import_module(f"{__name__}.{family}")
+    found: tuple[Architecture, ...] = module.ARCHITECTURES
+    return found
+
+
+def _in_order(name: str) -> Iterator[Architecture]:
+    """Yield every architecture, those of modules that share the start of a name first."""
+    plain = _plain(name)
+    for family in sorted(_families(), key=lambda family: -_shared(plain, _plain(family))):
+        yield from _declared(family)
+
+
+def _shared(name: str, other: str) -> int:
+    """Return with how many same characters two names begin."""
+    same = itertools.takewhile(bool, (a == b for a, b in zip(name, other, strict=False)))
+    return sum(same)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
 def architectures() -> tuple[Architecture, ...]:
     """Return every architecture that we know, by module."""
-    found: list[Architecture] = []
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        if module.name.startswith("_") or module.name == "architecture":
-            continue
-        family = importlib.import_module(f"{__name__}.{module.name}")
-        found.extend(family.ARCHITECTURES)
-    return tuple(found)
+    return tuple(found for family in _families() for found in _declared(family))
 
 
 @functools.cache
-def _by_name() -> Mapping[str, Architecture]:
-    return {name: found for found in architectures() for name in found.names}
-
-
-@functools.cache
-def _by_class() -> Mapping[str, Converter]:
-    return {
-        name: converter
-        for found in architectures()
-        for converter in found.converters
-        for name in converter.takes
-    }
-
-
 def by_name(name: str) -> Architecture | None:
     """Return the architecture of a ``general.architecture``, ``None`` for an unknown one."""
-    return _by_name().get(name)
+    return next((found for found in _in_order(name) if name in found.names), None)
+
+
+@functools.cache
+def _by_class(name: str) -> Converter | None:
+    converters = (converter for found in _in_order(name) for converter in found.converters)
+    return next((converter for converter in converters if name in converter.takes), None)
 
 
 def llama_model(fields: Fields) -> LlamaModel:
@@ -106,7 +123,7 @@ def converter_of(config: Mapping[str, Json]) -> Converter:
     if name is None:
         where = Where(file="config.json", key="architectures")
         raise MalformedError("architectures in config.json names no class", where=where)
-    converter = _by_class().get(name)
+    converter = _by_class(name)
     if converter is None:
         where = Where(file="config.json", key="architectures")
         raise UnsupportedError(f"conversion of {_shown(name)} isn't covered", where=where)

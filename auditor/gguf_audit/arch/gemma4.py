@@ -295,7 +295,11 @@ GEMMA3N_CONVERTER = Converter(
     ideal=_gemma3n_ideal,
 )
 GEMMA4_CONVERTER = Converter(
-    takes=("Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"),
+    takes=(
+        "Gemma4ForCausalLM",
+        "Gemma4ForConditionalGeneration",
+        "Gemma4UnifiedForConditionalGeneration",
+    ),
     writes="gemma4",
     defaults=DEFAULTS,
     keys=_gemma4_keys,

@@ -238,6 +238,9 @@ JAIS2_RECIPE = Recipe(
 )
 
 
+RUGPT3 = Recipe(takes=("RuGPT3XLForCausalLM",), writes="gpt2")
+
+
 def _architecture(
     name: str,
     *takes: str,
@@ -245,13 +248,20 @@ def _architecture(
     ideal: Callable[[Config], CacheLayout] = _ideal.full,
     defaults: Mapping[str, Mapping[str, Json]] | None = None,
     required: tuple[str, ...] = (NORM,),
+    more: tuple[Recipe, ...] = (),
 ) -> Architecture:
     converter = Converter(takes=takes, writes=name, keys=keys, ideal=ideal, defaults=defaults or {})
-    return Architecture(names=(name,), implied=plain(*required), converters=(converter,))
+    return Architecture(
+        names=(name,),
+        implied=plain(*required),
+        converters=(converter, *(recipe.converter() for recipe in more)),
+    )
 
 
 ARCHITECTURES = (
-    _architecture("gpt2", "GPT2LMHeadModel", keys=_gpt2_keys, defaults={"gpt2": GPT2}),
+    _architecture(
+        "gpt2", "GPT2LMHeadModel", keys=_gpt2_keys, defaults={"gpt2": GPT2}, more=(RUGPT3,)
+    ),
     _architecture(
         "gptneox",
         "GPTNeoXForCausalLM",

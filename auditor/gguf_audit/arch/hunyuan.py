@@ -59,12 +59,16 @@ DENSE: dict[str, Json] = sizes(290943, 4096, 11008, 32, 32, None, None, 2048, 1e
 MOE: dict[str, Json] = {**DENSE, "num_experts": 1}
 #: What a dynamic RoPE of alpha stands for.
 LONG_CONTEXT = 256 * 1024
+#: No alpha comes near this; its powers still fit a float.
+MOST = 1e9
 
 
 def _stretched(keys: Draft, base: float, alpha: float, length: int) -> Draft:
     """Return keys for a base that is stretched once for all lengths."""
     if length <= 2:
         raise malformed("head_dim", length, "more than 2")
+    if not 0 < alpha < MOST:
+        raise malformed("alpha", alpha, f"a number between 0 and {MOST:g}")
     return keys | {
         "rope.freq_base": base * alpha ** (length / (length - 2)),
         "rope.scaling.type": "none",
