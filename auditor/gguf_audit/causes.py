@@ -21,22 +21,26 @@ def one_per_cause(hits: Sequence[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]
     is folded into becomes as severe as it is itself.
     """
     hosts = _hosts(hits)
-    folded: dict[int, list[Hit]] = {}
+    folded: dict[int, list[tuple[Rule, Hit]]] = {}
     for index in hosts:
-        folded.setdefault(_last(index, hosts), []).append(hits[index][1])
+        folded.setdefault(_last(index, hosts), []).append(hits[index])
     for index, (rule, hit) in enumerate(hits):
         if index not in hosts:
             yield rule, _with(hit, folded.get(index, ()))
 
 
-def _with(hit: Hit, folded: Sequence[Hit]) -> Hit:
+def _with(hit: Hit, folded: Sequence[tuple[Rule, Hit]]) -> Hit:
     if not folded:
         return hit
-    worst = max((hit, *folded), key=lambda each: each.level.rank).level
+    worst = max((hit.level, *(each.level for _, each in folded)), key=lambda level: level.rank)
     own = hit.consequences
     if worst is Severity.ERROR:
         own = tuple(each for each in own if each != UNPUBLISHED)
-    return replace(hit, level=worst, consequences=(*own, *(each.message for each in folded)))
+    return replace(
+        hit,
+        level=worst,
+        consequences=(*own, *(each.message for rule, each in folded if not rule.echoes)),
+    )
 
 
 def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:

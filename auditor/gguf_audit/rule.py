@@ -198,6 +198,8 @@ class Rule:
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.
     defers_to: tuple[str, ...] = ()
+    #: What it says is in every finding that it defers to, so nothing is listed there.
+    echoes: bool = False
     #: Looks also where the reference becomes another architecture than the file has;
     #: every other comparison of the two would only follow from that.
     any_architecture: bool = False

@@ -94,7 +94,7 @@ def _judged(fields: Fields, actual: int, expected: int) -> tuple[Severity, str]:
         # Qwen3 is trained for 40,960 tokens and extended from 32,768 of them.
         lengths.add(original.value)
     if scale > 1 and actual in {round(length * scale) for length in lengths}:
-        return Severity.INFO, f", extended on purpose: the file scales RoPE by {scale:g}"
+        return Severity.INFO, f", extended on purpose: the file scales RoPE by {scale:.10g}"
     return Severity.ERROR, " and no RoPE scaling in the file explains it"
 
 

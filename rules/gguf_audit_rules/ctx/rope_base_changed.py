@@ -68,9 +68,9 @@ def _base(fields: Fields, wanted: Fields, key: str, layers: str) -> Iterator[Out
         return
     full_key = fields.key(key)
     present = key in fields
-    state = f"is {found.value:g}" if present else f"is absent, so it is {found.value:g}"
+    state = f"is {found.value:.10g}" if present else f"is absent, so it is {found.value:.10g}"
     yield Hit(
-        message=f"needs a RoPE base of {expected.value:g}{layers}, {full_key} {state}",
+        message=f"needs a RoPE base of {expected.value:.10g}{layers}, {full_key} {state}",
         where=Where(key=full_key),
         expected=expected.value,
         actual=found.value,

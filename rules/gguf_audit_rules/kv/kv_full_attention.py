@@ -66,5 +66,6 @@ RULE = Rule(
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.LAYOUT}),
     defers_to=("KV102", "KV103", "KV104", "KV105", "KV106", "ARCH002"),
+    echoes=True,
     authority="llama.cpp b11434 src/llama-kv-cache.cpp llama_kv_cache",
 )

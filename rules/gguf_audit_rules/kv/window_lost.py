@@ -70,8 +70,8 @@ def _local_rope_base(conversion: Conversion) -> Iterator[str]:
     globally = arch.effective(conversion.model.fields, "rope.freq_base")
     if wanted is not None and globally is not None and wanted.value != globally.value:
         yield (
-            f"these layers also rotate with the global RoPE base {globally.value:g} "
-            f"instead of their own {wanted.value:g}"
+            f"these layers also rotate with the global RoPE base {globally.value:.10g} "
+            f"instead of their own {wanted.value:.10g}"
         )
 
 

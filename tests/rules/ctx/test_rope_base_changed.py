@@ -65,7 +65,7 @@ def test_fires_for_a_lost_base() -> None:
 def test_fires_for_the_windowed_layers_base() -> None:
     assert list(check(conversion({**GEMMA, SWA: 1e6}, GEMMA), SETTINGS)) == [
         Hit(
-            message=f"needs a RoPE base of 10000 on the windowed layers, {SWA} is 1e+06",
+            message=f"needs a RoPE base of 10000 on the windowed layers, {SWA} is 1000000",
             where=Where(key=SWA),
             expected=1e4,
             actual=1e6,

@@ -43,7 +43,7 @@ def test_fires_for_a_lost_key() -> None:
             level=Severity.ERROR,
             repair=HINT,
             consequences=(
-                "these layers also rotate with the global RoPE base 1e+06 instead of their own 10000",
+                "these layers also rotate with the global RoPE base 1000000 instead of their own 10000",
             ),
         )
     ]
