@@ -17,7 +17,6 @@ from gguf_audit.errors import (
     MalformedError,
     ReferenceUnavailableError,
     SourceError,
-    UnsupportedError,
 )
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.reference import open_checkpoint
