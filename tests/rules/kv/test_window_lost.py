@@ -5,7 +5,17 @@ from gguf_audit.rule import Hit, Reconvert, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.window_lost import check
-from rule_subjects import GEMMA, LLAMA, SETTINGS, compared, conversion, layers, without
+from rule_subjects import (
+    GEMMA,
+    LLAMA,
+    SETTINGS,
+    UNKNOWN,
+    compared,
+    conversion,
+    layers,
+    model,
+    without,
+)
 
 KEY = "gemma3.attention.sliding_window"
 FULL = Full(kv_heads=1, key_length=8, value_length=8)
@@ -103,3 +113,9 @@ def test_a_window_as_long_as_the_context_is_none() -> None:
     assert list(check(conversion(without(short, KEY), short), SETTINGS)) == []
     longer = {**GEMMA, "gemma3.context_length": 513}
     assert len(list(check(conversion(without(longer, KEY), longer), SETTINGS))) == 1
+
+
+def test_silent_where_a_layout_is_not_known() -> None:
+    lost = without(GEMMA, KEY)
+    assert list(check(conversion(model(lost, implied=UNKNOWN), GEMMA), SETTINGS)) == []
+    assert list(check(conversion(lost, UNKNOWN), SETTINGS)) == []
