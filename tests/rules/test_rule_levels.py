@@ -27,7 +27,7 @@ RULES = {
     "TOK001": "pre-tokenizer-missing: error info",
     "TOK002": "vocabulary-size-mismatch: error",
     "TOK003": "special-id-out-of-range: error",
-    "TOK004": "special-id-changed: error warning",
+    "TOK004": "special-id-changed: error warning info",
     "TOK005": "token-arrays-unequal: error",
     "TOK006": "token-scores-missing: error",
     "TPL001": "chat-template-lost: error",

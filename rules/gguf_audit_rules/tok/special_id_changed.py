@@ -6,8 +6,8 @@ tokenizer) with those that the converter writes for the reference.
 
 ## Why it matters
 With a wrong end token generation runs on, with a wrong begin token a model like Gemma
-prints nonsense, and a wrong padding or separator token spoils embeddings. llama.cpp says
-little or nothing.
+prints nonsense, and a wrong separator token spoils embeddings. llama.cpp says little or
+nothing. Another padding token is only noted: nothing in llama.cpp pads.
 
 ## Fix
 `gguf-new-metadata --special-token-by-id NAME ID` writes a copy with the right id.
@@ -37,8 +37,9 @@ from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MODEL, SPECIAL_KEYS, special_id, tokens
 
-#: Without these generation itself goes wrong.
-VITAL = frozenset({"bos", "eos"})
+#: Without bos and eos generation itself goes wrong. llama.cpp pads nothing, and who
+#: trains on a model often gives it another padding token on purpose.
+LEVELS = {"bos": Severity.ERROR, "eos": Severity.ERROR, "pad": Severity.INFO}
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -54,7 +55,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     for name, key in SPECIAL_KEYS.items():
         expected = tokenizer.special_ids.get(name)
         found = special_id(gguf, name)
-        level = Severity.ERROR if name in VITAL else Severity.WARNING
+        level = LEVELS.get(name, Severity.WARNING)
         if expected is not None and (found is None or found.value != expected):
             yield Hit(
                 message=f"needs {name} token {expected}, {key} is "
@@ -94,7 +95,7 @@ def _gguf_name(key: str) -> str:
 RULE = Rule(
     id="TOK004",
     name="special-id-changed",
-    levels=(Severity.ERROR, Severity.WARNING),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE}),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load; "

@@ -75,7 +75,7 @@ def test_no_evidence_without_a_tokenizer() -> None:
         ("bos", "bos", Severity.ERROR),
         ("eos", "eos", Severity.ERROR),
         ("unk", "unknown", Severity.WARNING),
-        ("pad", "padding", Severity.WARNING),
+        ("pad", "padding", Severity.INFO),
         ("sep", "seperator", Severity.WARNING),
         ("mask", "mask", Severity.WARNING),
         ("eot", "eot", Severity.WARNING),
@@ -107,7 +107,7 @@ def test_fires_where_the_default_is_another_token(kind: str, name: str, default:
         expected=8,
         actual=default,
         origin=Origin.RUNTIME_DEFAULT,
-        level=Severity.WARNING if name == "pad" else Severity.ERROR,
+        level=Severity.INFO if name == "pad" else Severity.ERROR,
         repair=SetSpecialId(name="padding" if name == "pad" else name, id=8),
     )
 
@@ -120,7 +120,7 @@ def test_fires_where_there_is_no_default() -> None:
             expected=0,
             actual=None,
             origin=None,
-            level=Severity.WARNING,
+            level=Severity.INFO,
             repair=SetSpecialId(name="padding", id=0),
         )
     ]
@@ -158,7 +158,7 @@ def test_an_id_that_is_not_known_has_to_be_there() -> None:
             expected="the reference's id",
             actual=None,
             origin=None,
-            level=Severity.WARNING,
+            level=Severity.INFO,
             repair=Reconvert(),
         ),
         NOT_AT_HAND,
