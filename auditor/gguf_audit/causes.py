@@ -17,8 +17,8 @@ UNPUBLISHED = "the reference isn't a published configuration, so this is no erro
 def one_per_cause(hits: Sequence[tuple[Rule, Hit]]) -> Iterator[tuple[Rule, Hit]]:
     """Fold a hit into the one that its rule defers to, so one cause is one finding.
 
-    The other hit must name the same key, unless the deferring one names none. What it
-    is folded into becomes as severe as it is itself.
+    The other hit must name the same key (or one of those in ``also``), unless the
+    deferring one names none. What it is folded into becomes as severe as it is itself.
     """
     hosts = _hosts(hits)
     folded: dict[int, list[tuple[Rule, Hit]]] = {}
@@ -51,8 +51,8 @@ def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
     """
     first: dict[tuple[str, str | None], int] = {}
     for position, (rule, hit) in enumerate(hits):
-        first.setdefault((rule.id, hit.where.key), position)
-        first.setdefault((rule.id, None), position)
+        for key in (*_keys(hit), None):
+            first.setdefault((rule.id, key), position)
     spoken = {rule.id: rule for rule, _ in hits}
     tellers = {
         rule.id: [other for other in spoken.values() if _defers(rule, other)]
@@ -60,11 +60,20 @@ def _hosts(hits: Sequence[tuple[Rule, Hit]]) -> dict[int, int]:
     }
     hosts: dict[int, int] = {}
     for position, (rule, hit) in enumerate(hits):
-        found = [first.get((other.id, hit.where.key)) for other in tellers[rule.id]]
+        found = [
+            first.get((other.id, key))
+            for other in tellers[rule.id]
+            for key in _keys(hit) or (None,)
+        ]
         told = [host for host in found if host is not None]
         if told and _last(min(told), hosts) != position:
             hosts[position] = min(told)
     return hosts
+
+
+def _keys(hit: Hit) -> tuple[str, ...]:
+    """Return every key that a hit is about."""
+    return hit.also if hit.where.key is None else (hit.where.key, *hit.also)
 
 
 def _defers(rule: Rule, other: Rule) -> bool:

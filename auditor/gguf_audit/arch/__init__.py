@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from gguf_audit.arch import _config, _effective, _keys, _model
 from gguf_audit.arch._model import LlamaModel, Trait
+from gguf_audit.arch._reads import Kind, kind, reads
 from gguf_audit.arch.architecture import Architecture, Converter, Saving
 from gguf_audit.errors import MalformedError, UnknownArchitectureError, UnsupportedError
 from gguf_audit.layout import CacheLayout
@@ -24,6 +25,7 @@ from gguf_audit.where import Where
 __all__ = [
     "Architecture",
     "Converter",
+    "Kind",
     "LlamaModel",
     "Saving",
     "Trait",
@@ -34,7 +36,9 @@ __all__ = [
     "expected_fields",
     "ideal_layout",
     "implied_layout",
+    "kind",
     "llama_model",
+    "reads",
 ]
 
 

@@ -37,5 +37,10 @@ def _dflash(hyper: Hyper) -> LlamaModel:
 
 ARCHITECTURES = (
     Architecture(names=("eagle3",), implied=_eagle3, verified=False),
-    Architecture(names=("dflash",), implied=_dflash, verified=False),
+    Architecture(
+        names=("dflash",),
+        implied=_dflash,
+        defaults={"final_logit_softcapping": 0.0},
+        verified=False,
+    ),
 )

@@ -364,7 +364,9 @@ def _architecture(
     )
 
 
-LOCAL_BASE = {"rope.freq_base_swa": 10000.0}
+LOCAL_BASE: dict[str, int | float | str] = {"rope.freq_base_swa": 10000.0}
+#: These look both ways whatever a key says.
+BOTH_WAYS: dict[str, int | float | str] = {"attention.causal": False}
 
 ARCHITECTURES = (
     _architecture("bert", *BERTS, required=(NORM,)),
@@ -373,13 +375,20 @@ ARCHITECTURES = (
     _architecture("nomic-bert", NOMIC, required=(NORM,)),
     _architecture("nomic-bert-moe", required=(NORM,)),
     _architecture("neo-bert", NEO),
-    _architecture("modern-bert", MODERN_RECIPE, required=(NORM,), defaults=LOCAL_BASE),
+    _architecture(
+        "modern-bert",
+        MODERN_RECIPE,
+        required=(NORM,),
+        defaults=LOCAL_BASE | {"hidden_activation": "gelu"},
+    ),
     _architecture("eurobert", EURO_RECIPE),
-    _architecture("gemma-embedding", GEMMA_EMBEDDING, required=(WINDOW, RMS), defaults=LOCAL_BASE),
-    _architecture("dream", DREAM),
-    _architecture("llada", LLADA),
-    _architecture("llada-moe", LLADA_MOE),
-    _architecture("rnd1", RND1),
+    _architecture(
+        "gemma-embedding", GEMMA_EMBEDDING, required=(WINDOW, RMS), defaults=LOCAL_BASE | BOTH_WAYS
+    ),
+    _architecture("dream", DREAM, defaults=BOTH_WAYS),
+    _architecture("llada", LLADA, defaults=BOTH_WAYS),
+    _architecture("llada-moe", LLADA_MOE, defaults=BOTH_WAYS),
+    _architecture("rnd1", RND1, defaults=BOTH_WAYS),
     Architecture(names=("wavtokenizer-dec",), implied=no_cache(*VOCODER, heads=False)),
     Architecture(names=("clef",), implied=no_cache(*CLEF), verified=False),
 )

@@ -110,7 +110,7 @@ ARCHITECTURES = (
         names=("glm5-next",),
         implied=delta_latents,
         converters=(GLM5_CONVERTER,),
-        defaults={"expert_gating_func": 2},
+        defaults={"expert_gating_func": 2, "kda.gate_lower_bound": float("-inf")},
         saves=SAVES,
     ),
 )

@@ -220,9 +220,15 @@ HYBRID_CONVERTER = Converter(
     ideal=_hybrid_ideal,
 )
 
+#: Says whether there is RoPE at all; with it where the key is absent.
+ROTATES = {"rope.scaling.finetuned": True}
+
 ARCHITECTURES = (
     Architecture(
-        names=("granite",), implied=plain(RMS, "logit_scale"), converters=(GRANITE_CONVERTER,)
+        names=("granite",),
+        implied=plain(RMS, "logit_scale"),
+        converters=(GRANITE_CONVERTER,),
+        defaults=ROTATES,
     ),
     Architecture(
         names=("granitemoe",), implied=plain(RMS, "logit_scale"), converters=(MOE_CONVERTER,)
@@ -233,5 +239,10 @@ ARCHITECTURES = (
         converters=(WINDOW_CONVERTER,),
         saves=frozenset({"window"}),
     ),
-    Architecture(names=("granitehybrid",), implied=grouped, converters=(HYBRID_CONVERTER,)),
+    Architecture(
+        names=("granitehybrid",),
+        implied=grouped,
+        converters=(HYBRID_CONVERTER,),
+        defaults=ROTATES,
+    ),
 )

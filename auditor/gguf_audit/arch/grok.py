@@ -22,6 +22,7 @@ DEFAULTS = {
     "embedding_scale": 78.38367176906169,
     "final_logit_softcapping": 0.0,
     "logit_scale": 0.5773502691896257,
+    "rope.scaling.yarn_beta_fast": 8.0,
     "router_logit_softcapping": 30.0,
 }
 

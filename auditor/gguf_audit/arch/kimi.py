@@ -246,6 +246,10 @@ ARCHITECTURES = (
         names=("kimi-linear",), implied=delta_latents, converters=(LINEAR_CONVERTER,), saves=SAVES
     ),
     Architecture(
-        names=("kimi-k3",), implied=delta_latents, converters=(K3_CONVERTER,), saves=SAVES
+        names=("kimi-k3",),
+        implied=delta_latents,
+        converters=(K3_CONVERTER,),
+        defaults={"kda.gate_lower_bound": float("-inf")},
+        saves=SAVES,
     ),
 )

@@ -175,5 +175,10 @@ SWITCH = Converter(
 ARCHITECTURES = (
     Architecture(names=("nanbeige",), implied=_nanbeige, converters=(NANBEIGE.converter(),)),
     Architecture(names=("hrm_text",), implied=_hrm_text, converters=(HRM,)),
-    Architecture(names=("graniteswitch",), implied=_granite_switch, converters=(SWITCH,)),
+    Architecture(
+        names=("graniteswitch",),
+        implied=_granite_switch,
+        converters=(SWITCH,),
+        defaults={"rope.scaling.finetuned": True},
+    ),
 )

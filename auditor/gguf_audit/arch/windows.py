@@ -218,6 +218,7 @@ ARCHITECTURES = (
         names=("muse-glimmer",),
         implied=windowed(Window(period=4), RMS, "logit_scale"),
         converters=(MUSE.converter(),),
+        defaults={"final_logit_softcapping": 30.0},
         saves=frozenset({"window"}),
     ),
     Architecture(
