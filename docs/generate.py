@@ -1,7 +1,7 @@
 """Writes what the documentation shows of the program: ``python docs/generate.py``.
 
-The pages under ``docs/rules`` come from the rules' docstrings, the example in the
-README from a real run. With ``--check`` nothing is written: exit code 1 where a file
+The pages under ``docs/rules`` come from the rules' docstrings, the examples in the
+README from real runs. With ``--check`` nothing is written: exit code 1 where a file
 differs from what would be.
 """
 
@@ -22,8 +22,10 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("fixtures", "auditor", "rules"
 import gguf_audit_rules  # noqa: E402 - needs the path above
 from gguf_audit import catalogue, engine  # noqa: E402
 from gguf_audit.report import pages, text  # noqa: E402
+from gguf_audit.report.show import render_text  # noqa: E402
 from gguf_audit.report.style import Style  # noqa: E402
 from gguf_audit.rule import Rule  # noqa: E402
+from gguf_audit.showing import show  # noqa: E402
 from recipes import read_recipe  # noqa: E402
 
 PAGES = ROOT / "docs" / "rules"
@@ -43,7 +45,8 @@ def main() -> int:
         return 2
     rules = catalogue.load([catalogue.Provider(catalogue.BUILTIN, gguf_audit_rules.load)])
     wanted = rule_pages(rules)
-    wanted[README] = with_example(README.read_text("utf-8"), example(rules))
+    readme = with_example(README.read_text("utf-8"), example(rules), name="example")
+    wanted[README] = with_example(readme, shown(), name="shown")
     stale = [path for path in sorted(PAGES.glob("*")) if path not in wanted]
     stale += [path for path, content in wanted.items() if not same(path, content)]
     for path in stale:
@@ -102,13 +105,20 @@ def example(rules: Mapping[str, Rule]) -> str:
     return f"```console\n{command}\n{shown}$ echo $?\n{report.exit_code()}\n```\n"
 
 
-def with_example(readme: str, shown: str) -> str:
-    """Return the README with the example between its markers."""
-    begin, end = "<!-- example -->\n", "<!-- /example -->\n"
+def shown() -> str:
+    """Return what is shown of the same reference as it looks in a shell."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    told = render_text(show(REFERENCE), Style(width=WIDTH))
+    return f"```console\n$ gguf-audit show {REFERENCE} --offline\n{told}```\n"
+
+
+def with_example(readme: str, shown: str, *, name: str) -> str:
+    """Return the README with an example between its markers."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     before, found, rest = readme.partition(begin)
     old, closed, after = rest.partition(end)
     if not (found and closed) or begin in old:
-        raise ValueError("README.md needs one pair of example markers")
+        raise ValueError(f"README.md needs one pair of {name} markers")
     return before + begin + shown + end + after
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "SubjectReport",
     "Summary",
     "as_json",
+    "without_surrogates",
 ]
 
 #: Reason of a rule that didn't look because nobody gave a reference. Nothing that was
@@ -201,7 +202,7 @@ class SubjectReport:
             "findings": [_finding_to_dict(finding) for finding in self.findings],
             "skips": [skip.to_dict() for skip in self.skips],
         }
-        return cast("dict[str, object]", _without_surrogates(document))
+        return cast("dict[str, object]", without_surrogates(document))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,7 +367,7 @@ def _finding_to_dict(finding: Finding) -> dict[str, object]:
     }
 
 
-def _without_surrogates(value: object) -> object:
+def without_surrogates(value: object) -> object:
     r"""Spell out what strict JSON parsers refuse: half of a surrogate pair.
 
     Bytes that are no UTF-8 come as U+DC80..U+DCFF and turn back into ``\xNN``.
@@ -377,11 +378,11 @@ def _without_surrogates(value: object) -> object:
         case dict():
             mapping = cast("dict[str, object]", value)
             return {
-                str(_without_surrogates(key)): _without_surrogates(item)
+                str(without_surrogates(key)): without_surrogates(item)
                 for key, item in mapping.items()
             }
         case list():
-            return [_without_surrogates(item) for item in cast("list[object]", value)]
+            return [without_surrogates(item) for item in cast("list[object]", value)]
         case _:
             return value
 

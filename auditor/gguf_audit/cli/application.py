@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gguf_audit import __version__
-from gguf_audit.cli import check, rules
+from gguf_audit.cli import check, rules, show
 
 __all__ = ["app"]
 
@@ -55,3 +55,4 @@ def _options(
 
 app.command("check", help=check.HELP)(check.command)
 app.command("rules", help=rules.HELP)(rules.command)
+app.command("show", help=show.HELP)(show.command)

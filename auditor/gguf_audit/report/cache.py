@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.verdict import BytesAt, Report, SubjectReport
 
-__all__ = ["cache_tables", "mebibytes"]
+__all__ = ["aligned", "cache_tables", "mebibytes"]
 
 _MIB = 1 << 20
 #: Names of files shown in a title before the rest is counted.
@@ -57,15 +57,20 @@ def _table(rows: tuple[BytesAt, ...], style: Style) -> Iterator[str]:
     shown = [(head, cells) for head, cells in columns if any(cell is not None for cell in cells)]
     texts = [[head, *map(mebibytes, cells)] for head, cells in shown]
     texts.insert(0, ["tokens", *(f"{row.tokens:,}" for row in rows)])
-    widths = [max(map(len, column)) for column in texts]
-    for number, line in enumerate(zip(*texts, strict=True)):
-        cells = "   ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
-        yield style.paint(f"    {cells}", Paint.FAINT) if number == 0 else f"    {cells}"
+    yield from aligned(texts, style)
     worst = max(rows, key=lambda row: row.implied - (row.expected or row.implied))
     if worst.expected and worst.implied > worst.expected:
         factor = f"{worst.implied / worst.expected:.1f}"
         at = f"at {plural(worst.tokens, 'token')}"
         yield style.paint(f"    {factor} times a right conversion {at}", Paint.DOUBTFUL)
+
+
+def aligned(columns: Sequence[Sequence[str]], style: Style) -> Iterator[str]:
+    """Yield the lines of a table, the heads of its columns first."""
+    widths = [max(map(len, column)) for column in columns]
+    for number, line in enumerate(zip(*columns, strict=True)):
+        cells = "   ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True))
+        yield style.paint(f"    {cells}", Paint.FAINT) if number == 0 else f"    {cells}"
 
 
 def mebibytes(size_bytes: int | None) -> str:

@@ -13,11 +13,12 @@ from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.rule import Severity, Skip
 from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, Status, SubjectReport
 
-__all__ = ["render"]
+__all__ = ["ORIGINS", "render"]
 
 #: Reasons for which rules did not look, before ``-v`` has to be asked for the rest.
 _REASONS = 2
-_ORIGINS = {
+#: Where a reference was found, as people are told.
+ORIGINS = {
     "hub": "the Hub",
     "cache": "the local Hub cache",
     "card": "built-in card",
@@ -114,7 +115,7 @@ def _references(subjects: Iterable[SubjectReport], style: Style) -> Iterator[str
         if reference.revision is not None:
             name += f" at {style.safe(reference.revision)}"
         note = f"; {style.safe(reference.note, limit=4 * 200)}" if reference.note else ""
-        yield from style.field("against", f"{name} ({_ORIGINS[reference.origin]}){note}")
+        yield from style.field("against", f"{name} ({ORIGINS[reference.origin]}){note}")
 
 
 def _gaps(skips: Iterable[Skip]) -> list[Skip]:

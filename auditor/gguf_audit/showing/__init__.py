@@ -1,0 +1,76 @@
+"""Composes what ``show`` tells: a file's effective values, or a right conversion's.
+
+A target is a GGUF file, any shard of a set, or a folder of models; everything else is
+taken as a reference: a checkpoint folder, a config, a card, a Hub id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gguf_audit
+from gguf_audit.engine import RUNTIMES
+from gguf_audit.errors import AuditError
+from gguf_audit.formats.gguf import MAGIC
+from gguf_audit.overview import Overview, Shown
+from gguf_audit.reference import References
+from gguf_audit.showing._file import show_file
+from gguf_audit.showing._reference import show_reference
+from gguf_audit.sources import FileSource
+from gguf_audit.targets import locate
+from gguf_audit.verdict import Problem
+
+__all__ = ["show"]
+
+
+def show(target: str) -> Shown:
+    """Return what is known of a model, of every model in a folder, or of a reference.
+
+    Never raises AuditError: what can't be read is said in the subject's ``errors``.
+    """
+    runtimes = {"llama.cpp": RUNTIMES["llama.cpp"]}
+    return Shown(version=gguf_audit.__version__, runtimes=runtimes, subjects=_subjects(target))
+
+
+def _subjects(target: str) -> tuple[Overview, ...]:
+    try:
+        is_model = _is_model(target)
+    except AuditError as error:
+        return (_unread(target, "other", error),)
+    if not is_model:
+        try:
+            return (show_reference(References().open(target)),)
+        except AuditError as error:
+            return (_unread(target, "reference", error),)
+    shown: list[Overview] = []
+    for located in locate(target):
+        try:
+            if located.error is not None:
+                raise located.error
+            shown.append(show_file(located.name))
+        except AuditError as error:
+            shown.append(_unread(located.name, "other", error))
+    return tuple(shown)
+
+
+def _is_model(target: str) -> bool:
+    """Tell what is to be read as GGUF from what is a reference; AuditError."""
+    path = Path(target)
+    if path.is_dir():
+        # A checkpoint with conversions beside it is shown as what it was converted to.
+        return not (path / "config.json").is_file() or any(path.glob("*.gguf"))
+    if not path.exists():
+        return target.endswith(".gguf")
+    source = FileSource(path)
+    return source.size < len(MAGIC) or source.read(0, len(MAGIC)) == MAGIC or path.suffix == ".gguf"
+
+
+def _unread(target: str, kind: str, error: AuditError) -> Overview:
+    if error.where.file is None:
+        error.where = replace(error.where, file=target)
+    return Overview(
+        target=target,
+        kind="reference" if kind == "reference" else "other",
+        errors=(Problem.of(error),),
+    )
