@@ -1,0 +1,187 @@
+"""The tensors that llama.cpp creates for a model, by its metadata.
+
+Facts from llama.cpp build 11434: ``load_arch_tensors`` of every src/models/*.cpp, and
+``create_tensor``, ``check_tensor_dims`` and ``done_getting_tensors`` in
+src/llama-model-loader.cpp: what is required must be there, what is there must have its
+place and its shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from gguf_audit.arch._model import Hyper, LlamaModel
+from gguf_audit.arch.tensors._expressions import parse
+from gguf_audit.arch.tensors._sizes import ANY, Sizes
+from gguf_audit.arch.tensors._tables import Row, rows_of
+from gguf_audit.subject import Absent, Fields
+
+__all__ = ["Inventory", "Slot", "inventory", "same_shape"]
+
+#: In front of the tensors of a block.
+BLOCKS = {"each": "blk", "encoder": "enc.blk", "decoder": "dec.blk"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A place for one tensor in a model."""
+
+    name: str
+    #: ``ne`` of ggml, ``None`` for a dimension that metadata can't tell; empty where
+    #: nothing is known of the shape.
+    shape: tuple[int | None, ...]
+    #: llama.cpp doesn't load the model without it.
+    required: bool
+    #: llama.cpp takes any shape of as many elements.
+    any_shape: bool = False
+    #: Block that it belongs to.
+    layer: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """Every place for a tensor that a model has."""
+
+    slots: Mapping[str, Slot]
+
+    def missing(self, present: Iterable[str]) -> tuple[Slot, ...]:
+        """Return the required places that nothing fills."""
+        there = frozenset(present)
+        return tuple(
+            slot for slot in self.slots.values() if slot.required and slot.name not in there
+        )
+
+    def homeless(self, present: Iterable[str]) -> tuple[str, ...]:
+        """Return the tensors for which there is no place."""
+        return tuple(name for name in present if name not in self.slots and not is_scale(name))
+
+
+def is_scale(name: str) -> bool:
+    """Tell whether a tensor scales another one; every projection may have such."""
+    return name.endswith((".scale", ".input_scale"))
+
+
+def same_shape(slot: Slot, shape: tuple[int, ...]) -> bool:
+    """Tell whether a tensor has the shape of its place, as llama.cpp compares them.
+
+    Dimensions of 1 at the end don't count (``check_tensor_dims``).
+    """
+    if not slot.shape:
+        return True
+    if slot.any_shape and None not in slot.shape:
+        return math.prod(size or 0 for size in slot.shape) == math.prod(shape)
+    return all(
+        want is None or want == have for want, have in zip_longest(slot.shape, shape, fillvalue=1)
+    )
+
+
+def inventory(
+    fields: Fields, hyper: Hyper, model: LlamaModel, present: frozenset[str]
+) -> Inventory | Absent:
+    """Return every place for a tensor that llama.cpp makes for this metadata.
+
+    ``present`` are the names in the file: which of two forms of a tensor is wanted may
+    depend on what is there. Absent where the architecture's tensors aren't known. Raises
+    Refused where a number has a type that llama.cpp refuses.
+    """
+    rows = rows_of(fields.architecture)
+    if rows is None:
+        return Absent(f"the tensors of {fields.architecture!r} aren't known")
+    return _Maker(Sizes(fields, hyper, model), present).make(rows)
+
+
+class _Maker:
+    """Fills the rows of a table with the sizes of one model."""
+
+    def __init__(self, sizes: Sizes, present: frozenset[str]) -> None:
+        self.sizes = sizes
+        self.present = present
+        self.slots: dict[str, Slot] = {}
+        hyper = sizes.hyper
+        self.trunk_only = hyper.trunk < hyper.blocks and not self._has(
+            range(hyper.trunk, hyper.blocks), "nextn.eh_proj.weight"
+        )
+        # what --mtp converts: the drafts alone, beside the target model
+        self.drafts_only = hyper.trunk < hyper.blocks and not self._has((0,), "attn_norm.weight")
+        #: Values of names -> the slots that one row has with them.
+        self._known: dict[tuple[int, tuple[int, ...]], _Filled | None] = {}
+
+    def _has(self, blocks: Iterable[int], name: str) -> bool:
+        return any(f"blk.{block}.{name}" in self.present for block in blocks)
+
+    def make(self, rows: tuple[Row, ...]) -> Inventory:
+        for number, row in enumerate(rows):
+            if row.scope == "model":
+                self._fill(number, row, "", 0, None)
+                continue
+            for block in range(self._blocks(row)):
+                self._fill(number, row, f"{BLOCKS[row.scope]}.{block}.", block, block)
+        return Inventory(slots=self.slots)
+
+    def _blocks(self, row: Row) -> int:
+        if row.scope == "decoder":
+            count = self.sizes.fields.integer("decoder_block_count")
+            if count is not None:
+                return min(count, self.sizes.hyper.blocks)
+        return self.sizes.hyper.blocks
+
+    def _fill(self, number: int, row: Row, prefix: str, block: int, layer: int | None) -> None:
+        filled = self._filled(number, row, prefix, block)
+        if filled is None:
+            return
+        name = prefix + row.name
+        required = row.required and not self._excused(block, layer)
+        known = self.slots.get(name)
+        if known is not None and known.required:
+            return
+        self.slots[name] = Slot(
+            name=name,
+            shape=filled.shape,
+            required=required,
+            any_shape=row.any_shape,
+            layer=layer,
+        )
+
+    def _excused(self, block: int, layer: int | None) -> bool:
+        """Tell whether llama.cpp does without the half of the model that this is in."""
+        if layer is not None and self.sizes.draft(block):
+            return self.trunk_only
+        return self.drafts_only
+
+    def _filled(self, number: int, row: Row, prefix: str, block: int) -> _Filled | None:
+        names = _names(row)
+        there = {name for name in names if name.startswith("@")}
+        values = self.sizes.of(block, names - there)
+        for name in there:
+            values[name] = int(f"{prefix}{name[1:]}.weight" in self.present)
+        key = (number, tuple(values[name] for name in sorted(values)))
+        if key not in self._known:
+            self._known[key] = _compute(row, values)
+        return self._known[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The shape of a row whose condition holds."""
+
+    shape: tuple[int | None, ...]
+
+
+def _names(row: Row) -> frozenset[str]:
+    parts = [parse(size).names for size in row.sizes if not _any(size)]
+    if row.condition:
+        parts.append(parse(row.condition).names)
+    return frozenset().union(*parts)
+
+
+def _any(size: str) -> bool:
+    return size == "_" or not ANY.isdisjoint(parse(size).names)
+
+
+def _compute(row: Row, values: Mapping[str, int]) -> _Filled | None:
+    if row.condition and not parse(row.condition).compute(values):
+        return None
+    return _Filled(tuple(None if _any(size) else parse(size).compute(values) for size in row.sizes))
