@@ -12,9 +12,9 @@ import itertools
 import pkgutil
 from collections.abc import Iterator, Mapping
 
-from gguf_audit.arch import _config, _effective, _keys, _model
+from gguf_audit.arch import _config, _effective, _keys, _model, _rope_tensors
 from gguf_audit.arch._model import LlamaModel, Trait
-from gguf_audit.arch._reads import Kind, kind, reads
+from gguf_audit.arch._reads import Kind, kind, reads, rotates
 from gguf_audit.arch.architecture import Architecture, Converter, Saving
 from gguf_audit.errors import MalformedError, UnknownArchitectureError, UnsupportedError
 from gguf_audit.layout import CacheLayout
@@ -39,6 +39,8 @@ __all__ = [
     "kind",
     "llama_model",
     "reads",
+    "rope_tensors",
+    "rotates",
 ]
 
 
@@ -46,7 +48,9 @@ __all__ = [
 def _families() -> tuple[str, ...]:
     """Return the names of the modules that declare architectures."""
     names = (module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(sorted(n for n in names if not n.startswith("_") and n != "architecture"))
+    return tuple(
+        sorted(n for n in names if not n.startswith("_") and n not in ("architecture", "tensors"))
+    )
 
 
 @functools.cache
@@ -145,6 +149,15 @@ def expected_fields(config: Mapping[str, Json]) -> Fields:
     checked = _config.Config(config, defaults=converter.defaults)
     writes = converter.writes if isinstance(converter.writes, str) else converter.writes(checked)
     return _keys.to_fields(writes, converter.keys(checked))
+
+
+def rope_tensors(architecture: str, config: Mapping[str, Json]) -> Mapping[str, str]:
+    """Return the RoPE tensors of a right conversion -> the scaling they stand for.
+
+    Raises as ``expected_fields`` does.
+    """
+    defaults = converter_of(config).defaults
+    return _rope_tensors.rope_tensors(architecture, _config.Config(config, defaults=defaults))
 
 
 def ideal_layout(config: Mapping[str, Json]) -> CacheLayout:

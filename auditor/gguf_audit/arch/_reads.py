@@ -11,7 +11,7 @@ import functools
 
 from gguf_audit.arch._readers import BOTH_NORMS, READERS
 
-__all__ = ["Kind", "kind", "reads"]
+__all__ = ["Kind", "kind", "reads", "rotates"]
 
 RMS = "attention.layer_norm_rms_epsilon"
 NORM = "attention.layer_norm_epsilon"
@@ -184,3 +184,36 @@ def reads(architecture: str, name: str) -> bool:
     if name == RMS:
         return architecture in BOTH_NORMS or not reads(architecture, NORM)
     return name in BY_ALL or architecture in _readers().get(name, ())
+
+
+#: Know positions otherwise or not at all (llama_model_rope_type, src/llama-model.cpp).
+WITHOUT_ROPE = frozenset(
+    {
+        "arwkv7",
+        "bloom",
+        "glm5-next",
+        "gpt2",
+        "jais",
+        "jamba",
+        "jina-bert-v2",
+        "kimi-k3",
+        "kimi-linear",
+        "mamba",
+        "mamba2",
+        "mpt",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "refact",
+        "rwkv6",
+        "rwkv6qwen2",
+        "rwkv7",
+        "t5",
+        "t5encoder",
+        "wavtokenizer-dec",
+    }
+)
+
+
+def rotates(architecture: str) -> bool:
+    """Tell whether an architecture uses RoPE at all."""
+    return architecture not in WITHOUT_ROPE

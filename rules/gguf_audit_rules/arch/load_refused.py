@@ -24,6 +24,24 @@ from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 
+#: Keys that llama.cpp checks against each other: any of a group may be the wrong one.
+TOGETHER = (
+    ("expert_count", "expert_used_count", "expert_group_count", "expert_group_used_count"),
+    (
+        "attention.head_count",
+        "attention.head_count_kv",
+        "attention.key_length",
+        "attention.key_length_mla",
+        "attention.kv_lora_rank",
+        "attention.value_length",
+        "attention.value_length_mla",
+        "embedding_length",
+        "rope.dimension_count",
+    ),
+)
+#: Arrays have an item for each block, and some variants are known by their number.
+BLOCKS = ("block_count", "nextn_predict_layers")
+
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if llama.cpp wouldn't load the metadata."""
@@ -38,7 +56,18 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         actual=model.implied.kind,
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=_also(model),
     )
+
+
+def _also(model: Model) -> tuple[str, ...]:
+    """Return the keys that could as well be the ones to blame."""
+    refused = model.implied
+    if not isinstance(refused, Refused) or refused.where.key is None:
+        return ()
+    name = refused.where.key.removeprefix(model.fields.key(""))
+    together = next((group for group in TOGETHER if name in group), ())
+    return tuple(model.fields.key(other) for other in (*together, *BLOCKS) if other != name)
 
 
 RULE = Rule(
@@ -46,6 +75,6 @@ RULE = Rule(
     name="load-refused",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("CTX001", "KV106", "ARCH003", "ARCH005"),
+    defers_to=("ARCH002", "ARCH003", "ARCH005", "ARCH006", "ARCH007", "CTX", "KV102", "KV106"),
     authority="llama.cpp b11434 src/llama-model-loader.cpp get_key, get_key_or_arr",
 )

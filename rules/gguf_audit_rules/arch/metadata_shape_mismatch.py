@@ -38,6 +38,8 @@ KV_HEADS = "attention.head_count_kv"
 KEY_LENGTH = "attention.key_length"
 VALUE_LENGTH = "attention.value_length"
 LATENT_KEY = "attention.key_length_mla"
+#: Any of these may make a projection look wrong; a reference tells which.
+TOGETHER = (HEADS, KV_HEADS, KEY_LENGTH, VALUE_LENGTH)
 BLOCK = re.compile(r"blk\.([0-9]{1,9})\.")
 
 #: Blocks may be unrolled: more of them run than are stored (hrm_text.cpp).
@@ -273,6 +275,7 @@ def _hit(model: Model, index: int, found: _Contradiction) -> Hit:
         origin=Origin.KEY if field is not None else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=repair,
+        also=tuple(model.fields.key(key) for key in TOGETHER if key != found.key),
     )
 
 
@@ -297,6 +300,6 @@ RULE = Rule(
     name="metadata-shape-mismatch",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("KV102", "KV106", "ARCH002"),
+    defers_to=("KV102", "KV106", "ARCH002", "ARCH006"),
     authority="llama.cpp b11434 src/llama-model-loader.cpp check_tensor_dims, done_getting_tensors",
 )

@@ -46,14 +46,15 @@ WINDOWED = "rope.freq_base_swa"
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each base that differs."""
     del settings
-    if isinstance(conversion.expected_fields, Absent):
-        return
     wanted = conversion.expected_fields
+    if isinstance(wanted, Absent) or not arch.rotates(conversion.model.fields.architecture):
+        return
     yield from _base(conversion.model.fields, wanted, GLOBAL, "")
     # Without windowed layers nothing uses their base; their loss is KV103's cause.
     # Without a key of their own they follow the global one.
     own = WINDOWED in conversion.model.fields or WINDOWED in wanted
-    if own and _has_window(conversion.model.implied) and _has_window(conversion.expected):
+    actual, expected = conversion.model.implied, conversion.expected
+    if own and _has_window(actual, conversion.model.fields) and _has_window(expected, wanted):
         yield from _base(conversion.model.fields, wanted, WINDOWED, " on the windowed layers")
 
 
@@ -84,10 +85,14 @@ def _base(fields: Fields, wanted: Fields, key: str, layers: str) -> Iterator[Out
     )
 
 
-def _has_window(layout: object) -> bool:
-    return isinstance(layout, CacheLayout) and any(
-        window(layer) is not None for layer in layout.layers
-    )
+def _has_window(layout: object, fields: Fields) -> bool:
+    if not isinstance(layout, CacheLayout):
+        return False
+    if not any(layer.stores for layer in layout.layers):
+        # An encoder keeps nothing, and has a window all the same.
+        stated = arch.effective(fields, "attention.sliding_window")
+        return stated is not None and stated.value != 0
+    return any(window(layer) is not None for layer in layout.layers)
 
 
 RULE = Rule(
@@ -96,6 +101,7 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
+    defers_to=("ARCH007",),
     authority="llama.cpp b11434 src/llama-model.cpp load_hparams rope_freq_base_train; "
     "config.json rope_theta",
 )

@@ -1,8 +1,9 @@
 """The RoPE scaling in effect is not the model's.
 
 ## What it does
-Compares type, factor, original context and YaRN's attention factor as llama.cpp reads them
-with those of a right conversion. A lost type leaves linear scaling, a lost factor none.
+Compares type, factor, original context, attention factor and YaRN's betas and multipliers,
+as far as the architecture reads them, with those of a right conversion. A lost type leaves
+linear scaling, a lost factor none. A value that llama.cpp doesn't read is a warning.
 
 ## Why it matters
 Beyond the original context the model computes positions it was never trained for; with the
@@ -24,7 +25,7 @@ from collections.abc import Iterator
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Fields
+from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx._compare import same
 
@@ -33,27 +34,43 @@ FACTOR = "rope.scaling.factor"
 ORIGINAL = "rope.scaling.original_context_length"
 CONTEXT = "context_length"
 ATTENTION = "rope.scaling.attn_factor"
+ALPHA = "rope.scaling.alpha"
+#: What YaRN knows besides; most architectures keep the runtime's own.
+YARN = (
+    "rope.scaling.yarn_ext_factor",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.yarn_log_multiplier",
+)
+#: YaRN extrapolates fully where the factor isn't set (llama-context.cpp).
+UNSET = {"rope.scaling.yarn_ext_factor": -1.0}
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if the scaling differs in anything that has an effect."""
     del settings
-    if isinstance(conversion.expected_fields, Absent):
+    fields, wanted = conversion.model.fields, conversion.expected_fields
+    if isinstance(wanted, Absent) or not arch.rotates(fields.architecture):
         return
-    fields = conversion.model.fields
-    expected, actual = _scaling(conversion.expected_fields), _scaling(fields)
-    if ORIGINAL not in fields and ORIGINAL not in conversion.expected_fields:
+    expected, actual = _scaling(wanted), _scaling(fields)
+    if ORIGINAL not in fields and ORIGINAL not in wanted:
         # Both take it from the context length, which is context-length-changed's.
         expected.pop(ORIGINAL, None)
         actual.pop(ORIGINAL, None)
+    elif ORIGINAL in wanted and TYPE not in expected:
+        # Phi 3's tensors have no type beside them.
+        expected[ORIGINAL] = _effective(wanted, ORIGINAL)
+        actual[ORIGINAL] = _effective(fields, ORIGINAL)
     differing = [
         key for key in {**expected, **actual} if not same(expected.get(key), actual.get(key))
     ]
     if not differing:
+        yield from _unread(fields, wanted)
         return
     key = differing[0]
     found = arch.effective(fields, key)
-    extended = not expected and actual.get(TYPE) == "yarn"
+    extended = TYPE not in expected and actual.get(TYPE) == "yarn"
     yield Hit(
         message=f"needs {_said(expected)}, this file has {_said(actual)}"
         + (
@@ -67,7 +84,27 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         origin=None if found is None else found.origin,
         level=Severity.INFO if extended else Severity.ERROR,
         repair=None if extended else Reconvert(),
+        also=tuple(fields.key(other) for other in differing[1:]),
     )
+
+
+def _unread(fields: Fields, wanted: Fields) -> Iterator[Outcome]:
+    """Yield a warning for each value that llama.cpp has no use for, and that is wrong."""
+    for name in YARN:
+        found, right = fields.find(name), wanted.find(name)
+        if found is None or right is None or same(found.value, right.value):
+            continue
+        if not arch.reads(fields.architecture, name):
+            yield Hit(
+                message=f"needs {name} {right.value}, {found.key} is {found.value}; "
+                "llama.cpp doesn't read it, other engines may",
+                where=Where(key=found.key),
+                expected=right.value,
+                actual=found.value,
+                origin=Origin.KEY,
+                level=Severity.WARNING,
+                repair=Reconvert(),
+            )
 
 
 def _scaling(fields: Fields) -> dict[str, object]:
@@ -81,9 +118,30 @@ def _scaling(fields: Fields) -> dict[str, object]:
         scaling = {TYPE: kind, FACTOR: factor}
         if kind in ("yarn", "longrope"):
             scaling[ORIGINAL] = _effective(fields, ORIGINAL)
+        if kind == "yarn":
+            scaling |= _yarn(fields)
     if (attention := _effective(fields, ATTENTION)) not in (None, 1):
         scaling[ATTENTION] = attention
+    if (alpha := _effective(fields, ALPHA)) not in (None, 0):
+        scaling[ALPHA] = alpha
     return scaling
+
+
+def _yarn(fields: Fields) -> dict[str, object]:
+    """Return what YaRN is told and that isn't the runtime's own value for every model."""
+    found: dict[str, object] = {}
+    for name in YARN:
+        if not arch.reads(fields.architecture, name):
+            continue
+        value = _effective(fields, name)
+        if value not in (None, UNSET.get(name), _usual(fields, name)):
+            found[name] = value
+    return found
+
+
+def _usual(fields: Fields, name: str) -> object:
+    """Return what the architecture uses for a key that isn't there."""
+    return _effective(Fields(fields.architecture, {}), name)
 
 
 def _effective(fields: Fields, key: str) -> object:
@@ -101,9 +159,10 @@ def _said(scaling: dict[str, object]) -> str:
 RULE = Rule(
     id="CTX003",
     name="rope-scaling-changed",
-    levels=(Severity.ERROR, Severity.INFO),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
+    defers_to=("ARCH007",),
     authority="llama.cpp b11434 src/llama-model.cpp load_hparams rope.scaling; "
     "config.json rope_scaling",
 )

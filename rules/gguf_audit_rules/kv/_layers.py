@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gguf_audit import arch
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Conversion, Model
 from gguf_audit.layout import (
@@ -19,13 +20,14 @@ from gguf_audit.layout import (
     Store,
 )
 from gguf_audit.runtime import llama_cpp
-from gguf_audit.subject import Absent, Fields
+from gguf_audit.subject import Absent, Fields, Scalar, Value
 
 __all__ = [
     "COMPARED_TOKENS",
     "Pair",
     "attention",
     "cost",
+    "differing_keys",
     "kept_bytes",
     "mebibytes",
     "named",
@@ -132,6 +134,22 @@ def kept_bytes(model: Model, tokens: int = COMPARED_TOKENS) -> int | None:
         return llama_cpp.plan(model.fields, context=tokens).total_bytes
     except AuditError:
         return None
+
+
+def differing_keys(conversion: Conversion, names: Sequence[str]) -> tuple[str, ...]:
+    """Return, in full, the keys among ``names`` whose effective values differ."""
+    fields, wanted = conversion.model.fields, conversion.expected_fields
+    if isinstance(wanted, Absent):
+        return ()
+    return tuple(
+        fields.key(name)
+        for name in names
+        if _value(arch.effective(fields, name)) != _value(arch.effective(wanted, name))
+    )
+
+
+def _value(found: Value[Scalar | tuple[Scalar, ...]] | None) -> object:
+    return None if found is None else found.value
 
 
 def mebibytes(count: int) -> str:

@@ -22,7 +22,21 @@ from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.layout import Chunked, Compressed, Indexer, Latent, Layer, Sliding, Store
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, state
+from gguf_audit_rules.kv._layers import Pair, attention, cost, differing_keys, named, pairs, state
+
+#: Keys of side caches and of layers that share one.
+KEYS = (
+    "attention.indexer.head_count",
+    "attention.indexer.key_length",
+    "attention.indexer.kpool",
+    "attention.indexer.types",
+    "attention.compress_ratios",
+    "attention.shared_kv_layers",
+    "attention.sliding_window_pattern",
+    "leading_dense_block_count",
+    "attention.head_count_kv",
+    "kda.head_dim",
+)
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -47,6 +61,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         actual=_said(first.implied),
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=differing_keys(conversion, KEYS),
     )
 
 

@@ -40,7 +40,7 @@ from gguf_audit.rule import (
 )
 from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import Pair, attention, cost, named, pairs, window
+from gguf_audit_rules.kv._layers import Pair, attention, cost, differing_keys, named, pairs, window
 
 #: What is compared: name in messages, attribute of the store, metadata key.
 PROPERTIES = (
@@ -50,6 +50,7 @@ PROPERTIES = (
 )
 
 HEADS = "attention.head_count"
+WIDTH = "embedding_length"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -98,7 +99,10 @@ def _cause(conversion: Conversion, name: str, compared: list[_Compared]) -> str:
         swa in fields or swa in written
     ):
         return swa
-    return name if name in fields or name in written else HEADS
+    if name in fields or name in written:
+        return name
+    # A head without a length of its own is a share of the embedding.
+    return WIDTH if differing_keys(conversion, (WIDTH,)) else HEADS
 
 
 def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]) -> Hit:
@@ -148,6 +152,7 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.LAYOUT}),
+    defers_to=("KV105",),
     authority="llama.cpp b11434 src/llama-model.cpp load_hparams; config.json "
     "num_key_value_heads, head_dim",
 )

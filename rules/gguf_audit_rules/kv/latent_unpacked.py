@@ -29,6 +29,13 @@ from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import attention, cost, named, pairs
 
 KEY = "attention.key_length_mla"
+#: Keys that say other things where heads are kept unpacked.
+TOGETHER = (
+    "attention.value_length_mla",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.value_length",
+)
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -59,6 +66,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         origin=Origin.KEY if KEY in fields else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=Reconvert(hint="made before llama.cpp could keep the latent"),
+        also=tuple(map(fields.key, TOGETHER)),
     )
 
 

@@ -24,7 +24,26 @@ from collections.abc import Iterator
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import cost, named, pairs, state
+from gguf_audit_rules.kv._layers import cost, differing_keys, named, pairs, state
+
+#: Keys of which a state is made, and which say where there is one.
+KEYS = (
+    "ssm.conv_kernel",
+    "ssm.inner_size",
+    "ssm.state_size",
+    "ssm.group_count",
+    "ssm.time_step_rank",
+    "shortconv.l_cache",
+    "kda.head_dim",
+    "wkv.head_size",
+    "token_shift_count",
+    "attention.recurrent_layers",
+    "full_attention_interval",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "embedding_length",
+    "feed_forward_length",
+)
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -41,17 +60,19 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if not differing:
         return
     first, kept, wanted = differing[0]
+    keys = differing_keys(conversion, KEYS)
     layers = named([index for index, _, _ in differing], len(compared))
     yield Hit(
         message=(
             f"needs a recurrent state of {wanted:,} elements on {layers}, this file makes it "
             f"{kept:,}{cost(conversion)}"
         ),
-        where=Where(layer=first),
+        where=Where(key=keys[0] if keys else None, layer=first),
         expected=wanted,
         actual=kept,
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=keys[1:],
     )
 
 

@@ -1,0 +1,130 @@
+"""A hyper-parameter in effect is not the model's.
+
+## What it does
+Compares every hyper-parameter that the converter writes for the reference with the value
+that llama.cpp uses for this file: the key, else the runtime's own default. Keys of the
+file that a right conversion lacks count too, where they change what the runtime computes.
+A missing key whose default is the right value is none.
+
+## Why it matters
+Sizes and counts that don't fit end in an error on load, but many keys are optional: a lost
+gating function turns sigmoid routing into softmax, a lost scale leaves experts unscaled, a
+lost norm epsilon or softcap changes every layer. The model answers, a little or a lot worse,
+and nothing is printed. A value that llama.cpp doesn't read for this architecture is a
+warning: other engines may.
+
+## Fix
+A key that is present can be set in place with `gguf-set-metadata`; an absent one needs a new
+conversion.
+
+## Authority
+llama.cpp b11434, `load_arch_hparams` in `src/models/*.cpp` and `src/llama-hparams.h` for
+what is read and its defaults; `conversion/` for what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.layout import CacheLayout
+from gguf_audit.rule import (
+    Hit,
+    Need,
+    OnConversion,
+    Outcome,
+    Reconvert,
+    RemoveKey,
+    Repair,
+    Rule,
+    SetKey,
+    Severity,
+)
+from gguf_audit.subject import Absent, Fields, Scalar
+from gguf_audit.where import Where
+from gguf_audit_rules.arch._values import Difference, differences, said
+
+#: Blocks, context and RoPE, windows and the kinds of layers have rules of their own.
+ELSEWHERE = frozenset(
+    {
+        "attention.recurrent_layers",
+        "attention.sliding_window",
+        "attention.sliding_window_pattern",
+        "block_count",
+        "context_length",
+        "full_attention_interval",
+        "nextn_predict_layers",
+    }
+)
+WINDOW = frozenset({"attention.sliding_window", "attention.sliding_window_pattern"})
+#: What an enumeration's numbers stand for (llama-hparams.h, llama.h).
+MEANINGS = {
+    "expert_gating_func": {1: "softmax", 2: "sigmoid", 3: "softmax of weights", 4: "sqrtsoftplus"},
+    "pooling_type": {0: "none", 1: "mean", 2: "cls", 3: "last", 4: "rank"},
+}
+
+
+def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each hyper-parameter that differs."""
+    del settings
+    fields = conversion.model.fields
+    # Without a cache there is no layout in which a window could be missed.
+    elsewhere = ELSEWHERE - WINDOW if _keeps_nothing(conversion.expected) else ELSEWHERE
+    for found in differences(conversion):
+        if found.name in elsewhere or found.name.startswith("rope."):
+            continue
+        key = fields.key(found.name)
+        yield Hit(
+            message=_message(fields, key, found),
+            where=Where(key=key),
+            expected=found.expected,
+            actual=found.actual,
+            origin=found.origin,
+            level=Severity.ERROR if found.read else Severity.WARNING,
+            repair=_repair(conversion, key, found),
+        )
+
+
+def _keeps_nothing(layout: CacheLayout | Absent) -> bool:
+    return isinstance(layout, CacheLayout) and not any(True for _ in layout.stores())
+
+
+def _message(fields: Fields, key: str, found: Difference) -> str:
+    actual = _shown(found.name, found.actual)
+    if found.name in fields:
+        state = f"is {actual}"
+    elif found.actual is None:
+        state = "is absent"
+    else:
+        state = f"is absent, so it is {actual}"
+    unread = "" if found.read else "; llama.cpp doesn't read it, other engines may"
+    return f"needs {found.name} {_shown(found.name, found.expected)}, {key} {state}{unread}"
+
+
+def _shown(name: str, value: object) -> str:
+    meanings = MEANINGS.get(name, {})
+    meaning = meanings.get(value) if isinstance(value, int) else None
+    return said(value) if meaning is None else f"{said(value)} ({meaning})"
+
+
+def _repair(conversion: Conversion, key: str, found: Difference) -> Repair:
+    fields, wanted = conversion.model.fields, conversion.expected_fields
+    stored = fields.find(found.name)
+    if stored is None:
+        return Reconvert()
+    if isinstance(wanted, Fields) and found.name not in wanted:
+        return RemoveKey(key=key)
+    if isinstance(stored.value, Scalar) and isinstance(found.expected, Scalar):
+        return SetKey(key=key, value=found.expected, present=True)
+    return Reconvert()
+
+
+RULE = Rule(
+    id="ARCH006",
+    name="hyperparameter-changed",
+    levels=(Severity.ERROR, Severity.WARNING),
+    check=OnConversion(check),
+    needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
+    defers_to=("ARCH007", "KV102", "KV103", "KV104", "KV105", "KV106", "KV108"),
+    authority="llama.cpp b11434 src/models load_arch_hparams, src/llama-hparams.h; conversion",
+)

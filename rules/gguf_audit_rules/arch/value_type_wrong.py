@@ -1,0 +1,117 @@
+"""A metadata value has another type than llama.cpp demands.
+
+## What it does
+Compares the type of every key that llama.cpp reads for the architecture with the type that
+its loader asks for: 32-bit unsigned, 32-bit float, bool or string, exactly; arrays of
+integers may be signed, unsigned or bool.
+
+## Why it matters
+There is no conversion: an `i32` where a `u32` is wanted, a `u64`, an `f64` or a number
+where an array is wanted is an error on load (`key ... has wrong type`), also for optional
+keys. Files edited by hand or by tools that guess types have this fault.
+
+## Fix
+Write the key again with the right type (`gguf-editor-gui`, or reconvert):
+`gguf-set-metadata` keeps the type that is there.
+
+## Authority
+llama.cpp b11434, `src/llama-model-loader.cpp: GGUFMeta::GKV::get_kv, get_arr,
+get_key_or_arr`, `src/llama-vocab.cpp: load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit import arch
+from gguf_audit.arch import Kind
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Absent, Array, Field, Origin, ValueType
+from gguf_audit.where import Where
+
+SCALARS = {
+    Kind.COUNT: ValueType.UINT32,
+    Kind.COUNTS: ValueType.UINT32,
+    Kind.NUMBER: ValueType.FLOAT32,
+    Kind.NUMBERS: ValueType.FLOAT32,
+    Kind.FLAG: ValueType.BOOL,
+    Kind.TEXT: ValueType.STRING,
+}
+WHOLE = frozenset({ValueType.UINT32, ValueType.INT32})
+ITEMS = {
+    Kind.COUNTS: WHOLE | {ValueType.BOOL},
+    Kind.LIST: WHOLE | {ValueType.BOOL},
+    Kind.WHOLE_LIST: WHOLE,
+    Kind.NUMBERS: frozenset({ValueType.FLOAT32}),
+    Kind.LONG_LIST: frozenset({ValueType.UINT64}),
+    Kind.TEXT_LIST: frozenset({ValueType.STRING}),
+}
+#: Keys without an architecture in front; the ids of special tokens by their ending.
+GENERAL = {
+    "general.architecture": Kind.TEXT,
+    "general.name": Kind.TEXT,
+    "general.file_type": Kind.COUNT,
+    "general.alignment": Kind.COUNT,
+    "tokenizer.ggml.model": Kind.TEXT,
+    "tokenizer.ggml.pre": Kind.TEXT,
+    "tokenizer.ggml.token_type_count": Kind.COUNT,
+    "tokenizer.ggml.add_bos_token": Kind.FLAG,
+    "tokenizer.ggml.add_eos_token": Kind.FLAG,
+    "tokenizer.ggml.add_sep_token": Kind.FLAG,
+    "tokenizer.ggml.add_space_prefix": Kind.FLAG,
+    "tokenizer.ggml.remove_extra_whitespaces": Kind.FLAG,
+}
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each key whose type llama.cpp refuses."""
+    del settings
+    if isinstance(model.architecture, Absent):
+        return
+    for field in model.fields:
+        kind = _kind(model, field.key)
+        if kind is None or field.type is None or _fits(field, kind):
+            continue
+        yield Hit(
+            message=f"needs {kind.value}, {field.key} is {_said(field)}: llama.cpp refuses the file",
+            where=Where(key=field.key, offset=field.offset),
+            expected=kind.value,
+            actual=_said(field),
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(hint="or write the key again with the right type"),
+        )
+
+
+def _kind(model: Model, key: str) -> Kind | None:
+    """Return what type a key must have, ``None`` where llama.cpp doesn't look."""
+    if key in GENERAL:
+        return GENERAL[key]
+    if key.startswith("tokenizer.ggml.") and key.endswith("_token_id"):
+        return Kind.COUNT
+    name = key.removeprefix(model.fields.key(""))
+    if model.fields.key(name) != key or not arch.reads(model.fields.architecture, name):
+        return None
+    return arch.kind(name)
+
+
+def _fits(field: Field, kind: Kind) -> bool:
+    if isinstance(field.value, Array):
+        return field.value.item_type in ITEMS.get(kind, frozenset())
+    return field.type is SCALARS.get(kind)
+
+
+def _said(field: Field) -> str:
+    if isinstance(field.value, Array):
+        return f"an array of {field.value.item_type.name.lower()}"
+    return "unknown" if field.type is None else field.type.name.lower()
+
+
+RULE = Rule(
+    id="ARCH007",
+    name="value-type-wrong",
+    levels=(Severity.ERROR,),
+    check=OnModel(check),
+    authority="llama.cpp b11434 src/llama-model-loader.cpp GKV::get_kv, get_arr",
+)

@@ -1,0 +1,94 @@
+"""The tensors that scale RoPE are missing, or don't belong to the model.
+
+## What it does
+Some scalings are stored as a tensor: Llama 3.1's as `rope_freqs.weight`, LongRoPE's as
+`rope_factors_long.weight` and `rope_factors_short.weight`, Gemma 4's partial rotation as
+`rope_freqs.weight`. Compares which of them the file has with what the reference's RoPE
+parameters ask for. Their values are tensor data and aren't read.
+
+## Why it matters
+llama.cpp takes them as optional: without them it rotates unscaled, and nothing is printed.
+Files made before July 2024 lack Llama 3.1's; they lose the thread beyond 8,192 tokens.
+
+## Fix
+Reconvert with a current converter: no metadata tool can add a tensor.
+
+## Authority
+llama.cpp b11434, `src/llama-model.cpp: get_rope_factors`, `TENSOR_NOT_REQUIRED` in
+`src/models/*.cpp`; `conversion/`, `generate_extra_tensors`; pull request 8676.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gguf_audit import arch
+from gguf_audit.errors import AuditError
+from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Absent
+from gguf_audit.where import Where
+
+FREQUENCIES = "rope_freqs.weight"
+FACTORS = ("rope_factors_long.weight", "rope_factors_short.weight")
+
+
+def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit if tensors are missing, or one if there is one too many."""
+    del settings
+    present = conversion.model.gguf.tensors
+    wanted = _wanted(conversion)
+    if not present or wanted is None:
+        return
+    missing = [name for name in wanted if name not in present]
+    extra = [name for name in (FREQUENCIES, *FACTORS) if name in present and name not in wanted]
+    if missing:
+        yield Hit(
+            message=f"needs {' and '.join(missing)} for {wanted[missing[0]]} RoPE scaling, "
+            "absent: llama.cpp rotates unscaled and says nothing",
+            where=Where(tensor=missing[0]),
+            expected=list(wanted),
+            actual=[name for name in wanted if name in present],
+            level=Severity.ERROR,
+            repair=Reconvert(hint="made before the converter wrote them, or cut"),
+        )
+    elif extra:
+        tensor = present[extra[0]]
+        yield Hit(
+            message=f"needs no RoPE tensor, this file has {' and '.join(extra)}: "
+            "positions are rotated otherwise than in the reference",
+            where=Where(tensor=tensor.name, offset=tensor.info_offset),
+            expected=[],
+            actual=extra,
+            level=Severity.WARNING,
+            repair=Reconvert(hint="or name the right reference"),
+        )
+
+
+def _wanted(conversion: Conversion) -> Mapping[str, str] | None:
+    """Return the tensors of a right conversion, ``None`` where that isn't known."""
+    architecture = conversion.expected_architecture
+    if isinstance(architecture, Absent) or isinstance(conversion.expected_fields, Absent):
+        return None
+    reference = conversion.checkpoint
+    if reference.gguf is not None:
+        names = (FREQUENCIES, *FACTORS)
+        has = reference.gguf.tensors
+        return {name: "the reference's" for name in names if name in has} if has else None
+    if isinstance(reference.config, Absent):
+        return None
+    try:
+        return arch.rope_tensors(architecture, reference.config)
+    except AuditError:
+        return None  # Gathering the evidence has said why.
+
+
+RULE = Rule(
+    id="CTX005",
+    name="rope-tensors-changed",
+    levels=(Severity.ERROR, Severity.WARNING),
+    check=OnConversion(check),
+    needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
+    authority="llama.cpp b11434 src/llama-model.cpp get_rope_factors; conversion "
+    "generate_extra_tensors",
+)
