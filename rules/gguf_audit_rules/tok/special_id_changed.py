@@ -7,7 +7,8 @@ tokenizer) with those that the converter writes for the reference.
 ## Why it matters
 With a wrong end token generation runs on, with a wrong begin token a model like Gemma
 prints nonsense, and a wrong separator token spoils embeddings. llama.cpp says little or
-nothing. Another padding token is only noted: nothing in llama.cpp pads.
+nothing. Another padding token is only noted, as nothing in llama.cpp pads; so is another
+begin token that is never used: `add_bos_token` is false and no chat template names it.
 
 ## Fix
 `gguf-new-metadata --special-token-by-id NAME ID` writes a copy with the right id.
@@ -33,7 +34,7 @@ from gguf_audit.rule import (
     SetSpecialId,
     Severity,
 )
-from gguf_audit.subject import Absent
+from gguf_audit.subject import Absent, Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MODEL, SPECIAL_KEYS, special_id, tokens
 
@@ -56,6 +57,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         expected = tokenizer.special_ids.get(name)
         found = special_id(gguf, name)
         level = LEVELS.get(name, Severity.WARNING)
+        if name == "bos" and _is_never_begun_with(gguf):
+            level = Severity.INFO
         if expected is not None and (found is None or found.value != expected):
             yield Hit(
                 message=f"needs {name} token {expected}, {key} is "
@@ -80,6 +83,19 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
             )
     if tokenizer.unsure_ids or not tokenizer.complete:
         yield NoEvidence("which ids the special tokens have: the tokenizer isn't at hand")
+
+
+def _is_never_begun_with(gguf: Gguf) -> bool:
+    """Tell whether nothing puts a begin token in front: published Qwen files lack its id."""
+    adds = gguf.fields.get("tokenizer.ggml.add_bos_token")
+    if adds is None or adds.value is not False:
+        return False
+    texts = (
+        field.value
+        for key, field in gguf.fields.items()
+        if key.startswith("tokenizer.chat_template")
+    )
+    return not any(isinstance(text, str) and "bos_token" in text for text in texts)
 
 
 def _said(value: int | None, *, absent: bool) -> str:

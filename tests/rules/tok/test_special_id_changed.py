@@ -167,3 +167,35 @@ def test_an_id_that_is_not_known_has_to_be_there() -> None:
 
 def test_what_a_tokenizer_may_add_is_noted() -> None:
     assert said({"bos": 1}, Tokenizer(special_ids={"bos": 1}, complete=False)) == [NOT_AT_HAND]
+
+
+@pytest.mark.parametrize(
+    ("added", "template", "level"),
+    [
+        (False, "{{ messages }}", Severity.INFO),
+        (False, None, Severity.INFO),
+        (False, "{{ bos_token }}{{ messages }}", Severity.ERROR),
+        (True, "{{ messages }}", Severity.ERROR),
+        (None, "{{ messages }}", Severity.ERROR),
+    ],
+)
+def test_a_begin_token_that_nothing_uses_is_only_noted(
+    added: bool | None, template: str | None, level: Severity
+) -> None:
+    more: dict[str, FieldValue] = {}
+    if added is not None:
+        more["tokenizer.ggml.add_bos_token"] = added
+    if template is not None:
+        more["tokenizer.chat_template"] = template
+    subject = conversion({**tokens(32), **more}, reference=checkpoint(tokenizer=right(bos=3)))
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message="needs bos token 3, tokenizer.ggml.bos_token_id is absent, so llama.cpp takes 11",
+            where=Where(key=KEYS["bos"]),
+            expected=3,
+            actual=11,
+            origin=Origin.RUNTIME_DEFAULT,
+            level=level,
+            repair=SetSpecialId(name="bos", id=3),
+        )
+    ]
