@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 import typer
 
@@ -47,10 +47,11 @@ def end(work: Callable[[], int], *, debug: bool) -> NoReturn:
 
 def complain(message: str) -> None:
     """Say on stderr, in one line, why there is no result."""
+    from gguf_audit.cli.terminal import is_utf8
     from gguf_audit.report.style import Style
 
     with contextlib.suppress(OSError):
-        text = Style(unicode=_is_utf8(sys.stderr)).safe(message, limit=2000)
+        text = Style(unicode=is_utf8(sys.stderr)).safe(message, limit=2000)
         sys.stderr.write(f"gguf-audit: {text}\n")
 
 
@@ -83,7 +84,3 @@ def write_out(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise
-
-
-def _is_utf8(stream: TextIO) -> bool:
-    return (stream.encoding or "").lower().replace("-", "") == "utf8"

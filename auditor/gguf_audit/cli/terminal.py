@@ -9,7 +9,7 @@ from typing import TextIO
 
 from gguf_audit.report.style import Detail, Style
 
-__all__ = ["style_of"]
+__all__ = ["is_utf8", "style_of"]
 
 #: Longer lines are hard to read, however wide the terminal is.
 _WIDEST = 110
@@ -28,5 +28,9 @@ def style_of(detail: Detail, stream: TextIO, environ: Mapping[str, str] = os.env
     if environ.get("NO_COLOR"):
         color = False
     width = min(shutil.get_terminal_size().columns, _WIDEST) if terminal else None
-    utf8 = (stream.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
-    return Style(detail=detail, color=color, width=width, unicode=utf8)
+    return Style(detail=detail, color=color, width=width, unicode=is_utf8(stream))
+
+
+def is_utf8(stream: TextIO) -> bool:
+    """Tell whether a stream takes any character."""
+    return (stream.encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
