@@ -35,6 +35,9 @@ __all__ = [
     "Severity",
     "Skip",
     "SkipKind",
+    "fingerprint",
+    "fix_command",
+    "repair_to_dict",
 ]
 
 
@@ -123,16 +126,8 @@ class Replace:
     """The bytes are gone: fetch or copy the file again."""
 
 
-Repair = (
-    SetKey
-    | SetArray
-    | RemoveKey
-    | SetSpecialId
-    | SetPreTokenizer
-    | SetChatTemplate
-    | Reconvert
-    | Replace
-)
+_Rewritten = SetKey | SetArray | RemoveKey | SetSpecialId | SetPreTokenizer | SetChatTemplate
+Repair = _Rewritten | Reconvert | Replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +302,8 @@ def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
             return (_rewriting(repair, file) if rewritable else None) or "reconvert"
 
 
-def _rewriting(repair: Repair, file: str) -> str | None:
+def _rewriting(repair: _Rewritten, file: str) -> str | None:
+    """Return the command that writes a repair into a file, ``None`` where none does."""
     path = f"./{file}" if file.startswith("-") else file
     source = shlex.quote(path)
     copy = f"{source} {shlex.quote(path.removesuffix('.gguf') + '-repaired.gguf')}"
@@ -325,5 +321,7 @@ def _rewriting(repair: Repair, file: str) -> str | None:
             return f"gguf-new-metadata --pre-tokenizer {repair.name} {copy}"
         case SetChatTemplate():
             return f"gguf-new-metadata --chat-template-file chat_template.jinja {copy}"
-        case _:
+        case SetKey() | RemoveKey() | SetSpecialId() | SetPreTokenizer() | SetArray():
             return None
+        case _:
+            assert_never(repair)
