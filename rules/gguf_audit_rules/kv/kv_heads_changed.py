@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
-from gguf_audit.layout import AttentionStore
+from gguf_audit.layout import AttentionStore, Latent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -141,9 +141,8 @@ def _repair(fields: Fields, key: str, compared: list[_Compared]) -> Repair:
 
 
 def _comparable(ours: AttentionStore, theirs: AttentionStore) -> bool:
-    """Tell a latent against unpacked heads, another rule's cause, from the rest."""
-    latent = {type(store).__name__ for store in (ours, theirs)}
-    return "Latent" not in latent or len(latent) == 1
+    """Tell whether both are latents or none is: the rest is another rule's cause."""
+    return isinstance(ours, Latent) == isinstance(theirs, Latent)
 
 
 RULE = Rule(
