@@ -51,7 +51,6 @@ class Limits:
     tokenizer_bytes: int = 256 * MIB
     json_depth: int = 64
     json_integer_digits: int = 32
-    chat_template_bytes: int = MIB
     #: safetensors' own ``MAX_HEADER_SIZE`` (safetensors/src/tensor.rs).
     safetensors_header_bytes: int = 100_000_000
     #: PyTorch makes no tensor with more (aten/src/ATen/TensorIterator.cpp).
