@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gguf_audit.arch import expected_fields, ideal_layout
@@ -190,6 +190,7 @@ def spoilt(draw: st.DrawFn) -> Mapping[str, Json]:
     return config
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spoilt())
 def test_a_spoilt_config_is_converted_or_an_error_of_ours(config: Mapping[str, Json]) -> None:
     with contextlib.suppress(AuditError):
