@@ -24,6 +24,7 @@ RULES = {
     "KV106": "kv-heads-changed: error",
     "KV107": "full-attention-unconfirmed: warning",
     "KV108": "cache-layout-changed: error",
+    "RUN001": "probe-disagrees: error warning info",
     "TOK001": "pre-tokenizer-missing: error info",
     "TOK002": "vocabulary-size-mismatch: error",
     "TOK003": "special-id-out-of-range: error",
