@@ -43,8 +43,9 @@ def audit(
     ``against`` is what ``open_checkpoint`` takes, or ``auto``: what each file names.
     ``select`` and ``ignore`` take rule codes, families or names; ``lengths`` the
     context lengths of the cache table, in tokens; ``probe`` asks the installed llama.cpp
-    about every model. What can't be audited is in the report. Raises CatalogueError where the rules can't be loaded, ``UnknownRuleError``
-    for a code that no rule has, and UnsupportedError for weights, which no rule reads yet.
+    about every model. What can't be audited is in the report. Raises CatalogueError where
+    the rules can't be loaded, ``UnknownRuleError`` for a code that no rule has, and
+    UnsupportedError for weights, which no rule reads yet.
     """
     if weights != "none":
         raise UnsupportedError(f"weights={weights!r}: tensor values aren't looked at")

@@ -58,8 +58,9 @@ def read_checkpoint(
     """Read a checkpoint folder; safetensors headers and tokenizer when asked for.
 
     ``absent`` are the files that it is known not to have, where the tree holds only
-    some of it: what the others would say is then Absent. Raises ReferenceUnavailableError where there is no ``config.json``; MalformedError
-    and LimitError for files that aren't what their names say.
+    some of it: what the others would say is then Absent. Raises
+    ReferenceUnavailableError where there is no ``config.json``; MalformedError and
+    LimitError for files that aren't what their names say.
     """
     files = Inventory(names=frozenset(tree.names()), absent=absent)
     if _CONFIG not in files.names:
