@@ -1,8 +1,8 @@
 """A vocabulary that is split by score has no scores.
 
 ## What it does
-Looks for `tokenizer.ggml.scores` where the tokenizer is SentencePiece (`llama`) or unigram
-(`t5`). Byte-pair encoding merges by rank and needs none.
+Looks for `tokenizer.ggml.scores` where the tokenizer is SentencePiece (`llama`), unigram
+(`t5`) or PLaMo-2's (`plamo2`). Byte-pair encoding merges by rank and needs none.
 
 ## Why it matters
 Without scores every token is as good as another, so text is split into the wrong tokens.
