@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from engine_subjects import (
     write_checkpoint,
     write_model,
 )
+from gguf_audit.engine import audit_targets
 from gguf_audit.rule import (
     Rule,
     Severity,
@@ -194,3 +196,15 @@ def test_the_user_has_the_last_word_on_severity(
         ("AA001", level),
         ("AA002", Severity.ERROR),
     ]
+
+
+def test_ignoring_a_cause_silences_its_echo_and_nothing_else(model: Path) -> None:
+    cause = rule("AA001", hit("cause", "k"))
+    echo = replace(rule("AA002", hit("echo", "k"), defers_to=("AA001",)), echoes=True)
+    more = rule("AA003", hit("more", "k"), defers_to=("AA001",))
+    [subject] = audit_targets(
+        [str(model)],
+        rules={each.id: each for each in (echo, more)},
+        ignored={cause.id: cause},
+    ).subjects
+    assert told(subject) == [("AA003", ())]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import gguf_audit
@@ -67,6 +68,10 @@ class _Wanted:
     """What the user asked for, whatever the target."""
 
     rules: Mapping[str, Rule]
+    #: Run as well, so that their echoes are known for what they are, and left out.
+    ignored: Mapping[str, Rule]
+    #: Rules that the user named: where one can't look, something asked for is missing.
+    insisted: AbstractSet[str]
     severities: Mapping[str, Severity]
     lengths: tuple[int, ...]
     require: frozenset[str]
@@ -82,6 +87,8 @@ def audit_targets(
     *,
     against: str | None = None,
     rules: Mapping[str, Rule],
+    ignored: Mapping[str, Rule] | None = None,
+    insisted: AbstractSet[str] = frozenset(),
     severities: Mapping[str, Severity] | None = None,
     lengths: tuple[int, ...] = (),
     require: frozenset[str] = frozenset(),
@@ -90,7 +97,8 @@ def audit_targets(
     """Audit files and folders, each by itself or against one reference.
 
     ``against`` is what ``open_checkpoint`` takes, or ``auto`` for the one that each file
-    names. ``severities`` overrides the level of every finding of a rule, ``lengths`` the
+    names. ``ignored`` rules say nothing, nor does what only echoes them; a rule that is
+    ``insisted`` on and can't look leaves the audit partial. ``severities`` overrides the level of every finding of a rule, ``lengths`` the
     context lengths of the cache table, ``require`` (of ``REQUIRABLE``) makes a missing
     part of the reference an audit that failed, ``probe`` asks an installed llama.cpp about
     every model. Never raises AuditError: what can't be audited is in the report.
@@ -98,6 +106,8 @@ def audit_targets(
     references = References()
     wanted = _Wanted(
         rules=rules,
+        ignored=ignored or {},
+        insisted=insisted,
         severities=severities or {},
         lengths=lengths,
         require=require,
@@ -212,30 +222,34 @@ class _Audit:
             ),
         )
         hits: list[tuple[Rule, Hit]] = []
-        for rule in self.wanted.rules.values():
+        for rule in (*self.wanted.rules.values(), *self.wanted.ignored.values()):
             skip = self._skip(rule)
             if skip is not None:
-                self.skips.append(skip)
+                self._note(skip)
                 continue
             try:
                 for outcome in self._run(rule, settings):
                     if isinstance(outcome, NoEvidence):
                         reason = outcome.reason
-                        self.skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=reason))
+                        self._note(Skip(rule=rule.id, kind=outcome.kind, reason=reason))
                     else:
                         hits.append((rule, self._as_published(rule, outcome)))
             except LimitError as error:
-                self.skips.append(Skip(rule=rule.id, kind="limit", reason=error.message))
+                self._note(Skip(rule=rule.id, kind="limit", reason=error.message))
             except (MalformedError, SourceError) as error:
                 # Arrays and tokenizers are read when a rule first asks for them.
                 self.evidence.missed(error)
-                self.skips.append(Skip(rule=rule.id, kind="no-evidence", reason=error.message))
+                self._note(Skip(rule=rule.id, kind="no-evidence", reason=error.message))
             except Exception as error:
                 # One broken rule must not hide what the others find.
                 reason = f"{type(error).__name__}: {error}"
-                self.skips.append(Skip(rule=rule.id, kind="crashed", reason=reason))
-        for rule, hit in one_per_cause(hits):
+                self._note(Skip(rule=rule.id, kind="crashed", reason=reason))
+        for rule, hit in one_per_cause(hits, ignored=self.wanted.ignored.keys()):
             yield self._finding(rule, hit)
+
+    def _note(self, skip: Skip) -> None:
+        if skip.rule not in self.wanted.ignored:
+            self.skips.append(skip)
 
     def _run(self, rule: Rule, settings: Settings) -> Iterator[Outcome]:
         match rule.check:
@@ -250,6 +264,7 @@ class _Audit:
         """Say why a rule has nothing to look at, ``None`` if it has."""
         if Need.PROBE in rule.needs and isinstance(self.evidence.model.probe, Absent):
             asked = self.wanted.probe and self.evidence.kind == "model"
+            asked = asked or rule.id in self.wanted.insisted
             unseen: SkipKind = "no-evidence" if asked else "not-applicable"
             return Skip(rule=rule.id, kind=unseen, reason=self.evidence.model.probe.reason)
         if self.evidence.kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
@@ -258,7 +273,8 @@ class _Audit:
         if isinstance(rule.check, OnModel):
             return None
         if isinstance(self.evidence.conversion, Absent):
-            kind: SkipKind = "not-applicable" if self.wanted.reference is None else "no-evidence"
+            asked = self.wanted.reference is not None or rule.id in self.wanted.insisted
+            kind: SkipKind = "no-evidence" if asked else "not-applicable"
             return Skip(rule=rule.id, kind=kind, reason=self.evidence.conversion.reason)
         becomes = self.evidence.conversion.expected_architecture
         if (

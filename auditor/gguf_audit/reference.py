@@ -194,7 +194,7 @@ class References:
 
     def _built_in(self, reference: str, wanted: _HubId, why: str) -> Checkpoint:
         card = find_card(wanted.repo)
-        if card is None or wanted.revision not in (None, card.revision):
+        if card is None or wanted.revision not in (None, "main", card.revision):
             raise _nowhere(reference, card, why)
         return replace(card, found=why)
 

@@ -49,7 +49,11 @@ def models(tmp_path: Path) -> Path:
 def environment(metadata: Path) -> dict[str, str]:
     """Return the environment in which the checkout is an installed program."""
     roots = [str(metadata), str(ROOT / "auditor"), str(ROOT / "rules")]
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "HF_ENDPOINT", "HF_HOME") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "HF_ENDPOINT", "HF_HOME")
+        if name in os.environ
+    }
     return {**kept, "PYTHONPATH": os.pathsep.join(roots), "PYTHONUTF8": "1"}
 
 

@@ -73,7 +73,7 @@ def test_offline_holds_for_every_library(run: Run) -> None:
         (["sound.gguf", "--format", "yaml"], "yaml"),
         (["sound.gguf", "-o", "no/such/folder/report"], "is no place for a file"),
         (["sound.gguf", "-o", "."], "is no place for a file"),
-        (["sound.gguf", "-o", "sound.gguf"], "would overwrite its subject"),
+        (["sound.gguf", "-o", "sound.gguf"], "is no report, and writing one would destroy it"),
         (["sound.gguf", "-q", "-v"], "choose one"),
         (["sound.gguf", "--no-such-option"], "--no-such-option"),
     ],
@@ -220,3 +220,24 @@ def test_names_that_are_no_utf8_are_spelled_out(
     )
     assert done.stdout.endswith(b"/\\xff\\x1b[2J.gguf: 1 error, llama\n")
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_report_never_replaces_a_model(run: Run, models: Path) -> None:
+    before = (models / "wrong.gguf").read_bytes()
+    (models / "link").symlink_to("wrong.gguf")
+    for output in ("wrong.gguf", "link"):
+        done = run("check", "sound.gguf", "-o", output)
+        assert (done.returncode, done.stdout) == (2, "")
+    assert (models / "wrong.gguf").read_bytes() == before
+
+
+def test_a_report_replaces_an_earlier_one(run: Run, models: Path) -> None:
+    for _ in range(2):
+        assert run("check", "sound.gguf", "--format", "json", "-o", "report").returncode == 0
+    assert json.loads((models / "report").read_text("utf-8"))["version"] == 1
+
+
+def test_a_selected_rule_that_cannot_look_is_no_clean_audit(run: Run) -> None:
+    for rule in ("KV103", "RUN001"):
+        done = run("check", "sound.gguf", "--select", rule)
+        assert done.stdout.startswith("PARTIAL"), done.stdout

@@ -175,7 +175,7 @@ def _check(wanted: _Wanted) -> int:
         raise typer.BadParameter("choose one", param_hint="-q / -v")
     lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
     if wanted.output is not None:
-        _refuse_output(wanted.output, [*wanted.targets, wanted.against or ""])
+        _refuse_output(wanted.output)
     installed = catalogue.load()
     try:
         rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
@@ -188,6 +188,8 @@ def _check(wanted: _Wanted) -> int:
         wanted.targets,
         against=wanted.against,
         rules=rules,
+        ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
+        insisted=rules.keys() if wanted.select else frozenset(),
         severities=severities,
         lengths=lengths,
         require=require,
@@ -242,11 +244,16 @@ def _evidence(items: list[str]) -> frozenset[str]:
     return frozenset(items)
 
 
-def _refuse_output(output: Path, inputs: list[str]) -> None:
-    """Refuse a place that can't be written, or that holds what is to be audited."""
+def _refuse_output(output: Path) -> None:
+    """Refuse a place that can't be written, or that holds anything but text."""
     if not output.parent.is_dir() or output.is_dir():
         raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint="-o")
-    if output.exists() and any(
-        Path(name).exists() and output.samefile(name) for name in inputs if name
-    ):
-        raise typer.BadParameter("the report would overwrite its subject", param_hint="-o")
+    # Whatever is audited, beside it or linked to: no model is ever text.
+    if output.is_file() and b"\0" in _beginning(output):
+        what = f"{str(output)!r} is no report, and writing one would destroy it"
+        raise typer.BadParameter(what, param_hint="-o")
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)

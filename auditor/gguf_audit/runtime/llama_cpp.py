@@ -209,6 +209,8 @@ def _resolve(
         raise Refused("a draft model that reads another model's cache")
     asked = context or model.context_length
     sequences = max(1, parallel)
+    if min(context, parallel, batch, ubatch) < 0:
+        raise Refused("context, parallel, batch and ubatch can't be negative")
     if batch == 0 and ubatch == 0:
         raise Refused("batch and ubatch can't both be 0")
     if asked == 0:
