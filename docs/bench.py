@@ -29,8 +29,9 @@ def main() -> int:
     for arguments, budget in BUDGETS.items():
         command = [program, *(sys.argv[1] if part == "FILE" else part for part in arguments)]
         median = statistics.median(cpu_seconds(command) for _ in range(RUNS))
+        verdict = "OVER" if median > budget else "within"
         over += median > budget
-        print(f"{median:.2f} s of {budget:.2f} s  gguf-audit {' '.join(command[1:])}")
+        print(f"{median:.3f} s, {verdict} {budget:.2f} s: gguf-audit {' '.join(command[1:])}")
     return 1 if over else 0
 
 

@@ -96,7 +96,8 @@ def test_a_cut_says_what_was_read_where_and_how_much_is_missing() -> None:
     assert found.where == Where(file="x", offset=at, key="a")
     found = error_of(content[: at - 8])
     assert found.message == (
-        "the array claims 2 items of type string, which take at least 16 bytes, but 11 are left"
+        "the array claims 2 items of type string, which take at least 16 bytes, but 11 are left; "
+        "is the file cut short?"
     )
     name = SMALL.rindex(b"u")
     found = error_of(SMALL[: name + 1])

@@ -282,9 +282,11 @@ class _Header:
     def _items_fit(self, item_type: ValueType, count: int, smallest: int) -> None:
         cursor = self._cursor
         if count * smallest > cursor.remaining:
+            # A count that a real file has speaks for a download that broke off.
+            hint = "; is the file cut short?" if count <= self._limits.array_strings else ""
             raise cursor.malformed(
                 f"the array claims {count} items of type {item_type.name.lower()}, which take at "
-                f"least {count * smallest} bytes, but {cursor.remaining} are left"
+                f"least {count * smallest} bytes, but {cursor.remaining} are left{hint}"
             )
 
     def _alignment(self, fields: tuple[Field, ...]) -> int:

@@ -65,6 +65,8 @@ def _verdict(subject: SubjectReport, style: Style) -> Iterator[str]:
     yield f"{style.paint(word, paint)}  {style.safe(subject.target, limit=None)}{tail}"
     for problem in subject.errors:
         place = [] if problem.where.file in (None, subject.target) else [problem.where.file or ""]
+        named = (problem.where.key, problem.where.tensor)
+        place += [name for name in named if name is not None and name not in problem.message]
         if problem.where.offset is not None:
             place.append(f"offset {problem.where.offset:,}")
         at = style.safe(f" ({', '.join(place)})" if place else "", limit=None)
