@@ -10,6 +10,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gguf_audit.arch._reads import reads
 from gguf_audit.errors import LimitError, Refused
 from gguf_audit.layout import CacheLayout, Full, Layer, Recurrent
 from gguf_audit.limits import LIMITS
@@ -39,6 +40,9 @@ class Trait(enum.Enum):
     EVEN_BATCHES = "even batches"
     #: The cache is another model's, and there is none (drafts of Gemma 4).
     BORROWED = "borrowed cache"
+    #: The process dies where flash attention is on and every sequence has its own stream:
+    #: sparse attention wants an indexer head for each key-value head (MiniMax-M3).
+    UNPICKED = "heads without an indexer"
     #: The process dies where sequences don't share one stream (T5).
     ONE_STREAM = "one stream"
 
@@ -166,8 +170,9 @@ def read_hyper(fields: Fields) -> Hyper:
         message = f"{blocks} blocks, llama.cpp asserts 1 to {MAX_LAYERS}"
         raise refuse(fields, "block_count", message, aborts=True)
     drafts = fields.integer("nextn_predict_layers") or 0
-    if drafts > blocks:
-        message = f"{drafts} draft blocks out of {blocks}, llama.cpp asserts fewer"
+    if drafts >= blocks:
+        # asserts no more than there are, and dies of a model without any other
+        message = f"{drafts} draft blocks out of {blocks} leave no block to run"
         raise refuse(fields, "nextn_predict_layers", message, aborts=True)
     _check_experts(fields, blocks)
     feed_forward = fields.per_block("feed_forward_length", blocks) or (0,) * blocks
@@ -212,10 +217,30 @@ def _check_experts(fields: Fields, blocks: int) -> None:
     if experts > MAX_EXPERTS or used > experts or (experts > 0 and used == 0):
         message = f"{used} of {experts} experts used, llama.cpp asserts a sensible number"
         raise refuse(fields, "expert_used_count", message, aborts=True)
+    _check_gating(fields, experts)
     grouped = groups > 1 and (experts % groups != 0 or not 0 < groups_used < groups)
     if (experts == 0 and groups > 0) or 0 < experts <= groups or (experts > 0 and grouped):
         message = f"{experts} experts in {groups} groups, llama.cpp asserts a sensible number"
         raise refuse(fields, "expert_group_count", message, aborts=True)
+
+
+def _check_gating(fields: Fields, experts: int) -> None:
+    name = "expert_gating_func"
+    if experts == 0 or not reads(fields.architecture, name):
+        return
+    function = fields.integer(name)
+    if function is not None and function > LAST_GATING:
+        message = f"experts are chosen by function {function}, llama.cpp knows 1 to {LAST_GATING}"
+        raise refuse(fields, name, message, aborts=True)
+    if not function and fields.architecture in WITHOUT_GATING:
+        message = f"{fields.key(name)} is absent or 0, and no function is a default"
+        raise refuse(fields, name, message, aborts=True)
+
+
+#: ``LLAMA_EXPERT_GATING_FUNC_TYPE_SQRT_SOFTPLUS``, the last one (src/llama-hparams.h).
+LAST_GATING = 4
+#: Have no gating function where the file names none (``build_moe_ffn`` aborts).
+WITHOUT_GATING = frozenset({"dots1", "hy_v4", "minimax-m2", "smallthinker"})
 
 
 #: ``LLAMA_ROPE_SCALING_TYPES`` (src/llama-model.cpp).

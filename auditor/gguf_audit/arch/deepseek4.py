@@ -54,6 +54,7 @@ SQRT_SOFTPLUS = 4
 #: Tokens per compressed row: fine rows, which an indexer picks from, and coarse ones.
 FINE, COARSE = 4, 128
 RATIOS = "attention.compress_ratios"
+VALUE = "attention.value_length"
 
 
 def _implied(hyper: Hyper) -> LlamaModel:
@@ -66,6 +67,7 @@ def _implied(hyper: Hyper) -> LlamaModel:
     if require(hyper.fields, "expert_gating_func") != SQRT_SOFTPLUS:
         message = f"{hyper.fields.key('expert_gating_func')} isn't {SQRT_SOFTPLUS}"
         raise refuse(hyper.fields, "expert_gating_func", message)
+    _check_lengths(hyper)
     tokens = require(hyper.fields, "attention.sliding_window")
     length = hyper.key_length_swa
     layers: list[Layer] = []
@@ -83,6 +85,20 @@ def _implied(hyper: Hyper) -> LlamaModel:
         traits=(Trait.ONE_TYPE, Trait.OWN_STREAMS),
         unpacked=[hyper.full(index) for index in range(hyper.blocks)],
     )
+
+
+def _check_lengths(hyper: Hyper) -> None:
+    """Raise Refused where the graph would assert, of heads and of what RoPE turns."""
+    if hyper.key_length != hyper.value_length:
+        lost = "attention.value_length" if VALUE not in hyper.fields else "attention.key_length"
+        message = f"keys of {hyper.key_length} elements, values of {hyper.value_length}"
+        raise refuse(hyper.fields, lost, message, aborts=True)
+    rope = hyper.fields.integer("rope.dimension_count")
+    rope = hyper.key_length if rope is None else rope
+    picker = require(hyper.fields, "attention.indexer.key_length")
+    if rope > min(hyper.key_length, picker):
+        message = f"RoPE turns {rope} elements of keys of {hyper.key_length} and {picker}"
+        raise refuse(hyper.fields, "rope.dimension_count", message, aborts=True)
 
 
 def _compressed(hyper: Hyper, length: int, ratio: object) -> tuple[Store, ...]:

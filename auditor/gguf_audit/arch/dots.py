@@ -6,6 +6,8 @@ build 11434; ``Dots1Model`` in conversion/dots1.py, ``Dots3NoteModel`` in dots3.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, flags, needs_heads, plain
 from gguf_audit.arch._base import Draft
@@ -52,9 +54,12 @@ def _note(hyper: Hyper) -> LlamaModel:
     layers: list[Layer] = []
     for index in range(hyper.trunk):
         store = latent(hyper, index)
+        picker = indexer(hyper)
         if pattern[index]:
-            store = Latent(kv_heads=1, key_length=hyper.key_length_swa, window_tokens=tokens)
-        beside = (indexer(hyper),) if own[index] else ()
+            store = _windowed_latent(hyper, tokens)
+            # the indexer's cache has window layers too, with the length of their own
+            picker = replace(picker, key_length=hyper.key_length_swa)
+        beside = (picker,) if own[index] else ()
         layers.append(Layer(index=index, stores=(store, *beside)))
     return hyper.model(
         layers,
@@ -62,6 +67,18 @@ def _note(hyper: Hyper) -> LlamaModel:
         traits=(Trait.ONE_TYPE,),
         unpacked=[unpacked(hyper, index) for index in range(hyper.trunk)],
     )
+
+
+def _windowed_latent(hyper: Hyper, tokens: int) -> Latent:
+    rank = require(hyper.fields, "attention.kv_lora_rank_swa")
+    rope = hyper.fields.integer("rope.dimension_count_swa")
+    if rope is None:
+        rope = hyper.fields.integer("rope.dimension_count")
+    length = hyper.key_length_swa
+    if rope is not None and length != rank + rope:
+        message = f"window rows of {length} elements for a rank of {rank} and {rope} of RoPE"
+        raise refuse(hyper.fields, "attention.key_length_swa", message, aborts=True)
+    return Latent(kv_heads=1, key_length=length, window_tokens=tokens)
 
 
 def _list(hyper: Hyper, name: str) -> tuple[bool, ...]:

@@ -48,8 +48,21 @@ def _gemma4(hyper: Hyper) -> LlamaModel:
     )
     check(hyper, required)
     needs_heads(hyper)
+    _check_lengths(hyper)
     shared = hyper.fields.integer("attention.shared_kv_layers") or 0
     return _shared(hyper, GEMMA4, hyper.blocks - shared)
+
+
+def _check_lengths(hyper: Hyper) -> None:
+    """Raise Refused where keys and values differ in length: gemma4.cpp asserts they don't."""
+    for name, key, value in (
+        ("attention.key_length", hyper.key_length, hyper.value_length),
+        ("attention.key_length_swa", hyper.key_length_swa, hyper.value_length_swa),
+    ):
+        if key != value:
+            absent = name if name not in hyper.fields else name.replace("key", "value")
+            message = f"keys of {key} elements, values of {value}: both have to be as long"
+            raise refuse(hyper.fields, absent, message, aborts=True)
 
 
 def _shared(hyper: Hyper, window: Window, own: int) -> LlamaModel:

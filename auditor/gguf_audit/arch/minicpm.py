@@ -11,9 +11,12 @@ from gguf_audit.arch._attention import RMS, plain
 from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed
 from gguf_audit.arch._keys import Keys
+from gguf_audit.arch._model import Hyper, LlamaModel
 from gguf_audit.arch._recipe import Recipe, copied, number
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.deepseek import ideal_latents
+from gguf_audit.errors import Refused
+from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]
 
@@ -68,6 +71,15 @@ PLM_RECIPE = Recipe(
     ideal=ideal_latents,
 )
 
+
+def _plm(hyper: Hyper) -> LlamaModel:
+    """Raise Refused: plm.cpp hands attention values without heads, and the graph asserts."""
+    plain(RMS, "attention.kv_lora_rank")(hyper)
+    message = "llama.cpp b11434 can't build the graph of any PLM model (plm.cpp)"
+    where = Where(key="general.architecture")
+    raise Refused(message, kind="aborts", where=where)
+
+
 ARCHITECTURES = (
     Architecture(
         names=("minicpm",),
@@ -89,7 +101,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         names=("plm",),
-        implied=plain(RMS, "attention.kv_lora_rank"),
+        implied=_plm,
         converters=(PLM_RECIPE.converter(),),
         verified=False,
     ),

@@ -10,7 +10,7 @@ from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, needs_heads, plain
 from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed
-from gguf_audit.arch._model import Hyper, LlamaModel, refuse, require
+from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
 from gguf_audit.arch._recipe import Recipe, number, sizes
 from gguf_audit.arch._states import even_batches, hybrid, intervals, parts
 from gguf_audit.arch.architecture import Architecture
@@ -56,11 +56,13 @@ def _sparse(hyper: Hyper) -> LlamaModel:
         key_length=require(hyper.fields, "attention.indexer.key_length"),
         value_length=hyper.value_length,
     )
+    pickers = require(hyper.fields, "attention.indexer.head_count")
     layers: list[Layer] = []
     for index in range(hyper.blocks):
         stores: tuple[Store, ...] = (hyper.full(index),)
         layers.append(Layer(index=index, stores=(*stores, indexer) if index >= dense else stores))
-    return hyper.model(layers)
+    odd = any(kv_heads != pickers for kv_heads in hyper.kv_heads[dense:])
+    return hyper.model(layers, traits=(Trait.UNPICKED,) if odd else ())
 
 
 #: MiniMaxM2Config of transformers 5.24.

@@ -29,6 +29,8 @@ RWKV7 = (
     "attention.iclr_lora_rank",
     "attention.value_residual_mix_lora_rank",
 )
+#: Optional to the loader, which then asserts that no dimension of its tensors is 0.
+GATE = "attention.gate_lora_rank"
 
 
 def _rwkv(*required: str, shifts: int) -> Callable[[Hyper], LlamaModel]:
@@ -36,6 +38,9 @@ def _rwkv(*required: str, shifts: int) -> Callable[[Hyper], LlamaModel]:
 
     def implied(hyper: Hyper) -> LlamaModel:
         check(hyper, required)
+        if required == RWKV7 and not hyper.fields.integer(GATE):
+            message = f"{hyper.fields.key(GATE)} is absent or 0"
+            raise refuse(hyper.fields, GATE, message, aborts=True)
         size = require(hyper.fields, "wkv.head_size")
         count = hyper.fields.integer("token_shift_count")
         count = 2 if count is None else count

@@ -225,7 +225,7 @@ def _resolve(
     cells = _pad(asked)
     if not kv_unified:
         cells = _pad(cells // sequences)
-    _check_graph(model, sequences=sequences, ubatch=ubatch, unified=unified)
+    _check_graph(model, sequences=sequences, ubatch=ubatch, unified=unified, flash=flash)
     return _Context(
         cells=cells,
         streams=1 if unified else sequences,
@@ -261,7 +261,9 @@ def _check_types(
                 )
 
 
-def _check_graph(model: LlamaModel, *, sequences: int, ubatch: int, unified: bool) -> None:
+def _check_graph(
+    model: LlamaModel, *, sequences: int, ubatch: int, unified: bool, flash: bool
+) -> None:
     if Trait.EVEN_BATCHES in model.traits and not unified and ubatch % sequences:
         raise Refused(
             f"a micro batch of {ubatch} tokens is no multiple of {sequences} streams",
@@ -269,6 +271,8 @@ def _check_graph(model: LlamaModel, *, sequences: int, ubatch: int, unified: boo
         )
     if Trait.ONE_STREAM in model.traits and sequences > 1 and not unified:
         raise Refused("more than one sequence needs a unified cache here", kind="aborts")
+    if Trait.UNPICKED in model.traits and flash and (sequences == 1 or not unified):
+        raise Refused("the indexer has another number of heads than the keys", kind="aborts")
 
 
 def _pad(cells: int, to: int = PADDING) -> int:
