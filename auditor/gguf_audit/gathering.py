@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,9 @@ __all__ = ["Evidence", "Reference", "gather"]
 Reference = Checkpoint | AuditError | None
 
 _ARCHITECTURE_KEY = "general.architecture"
+#: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
+#: names; projectors and control vectors have other ones.
+_WEIGHT = re.compile(r"(?:token_embd|blk\.[0-9]+\..+)\.(?:weight|bias)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +70,8 @@ def gather(
 def _kind(gguf: Gguf) -> SubjectKind:
     """Say what a file is, by ``general.type``, its architecture and what it holds."""
     type_, architecture = gguf.string("general.type"), gguf.architecture
+    if any(_WEIGHT.fullmatch(name) for name in gguf.tensors):
+        return "model"  # Whatever it calls itself: a label must not switch an audit off.
     if type_ == "adapter":
         return "adapter"
     if type_ == "mmproj" or architecture == "clip":

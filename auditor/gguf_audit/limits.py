@@ -50,6 +50,9 @@ class Limits:
     #: ``tokenizer.json``; 35 MiB is real.
     tokenizer_bytes: int = 256 * MIB
     json_depth: int = 64
+    #: Commas and opening brackets of one document, each a Python object or two; the
+    #: ``tokenizer.json`` of 262,144 tokens and 514,906 merges has 1.9 million.
+    json_values: int = 4_000_000
     json_integer_digits: int = 32
     #: safetensors' own ``MAX_HEADER_SIZE`` (safetensors/src/tensor.rs).
     safetensors_header_bytes: int = 100_000_000

@@ -8,6 +8,7 @@ looked for on the Hub, then in the local Hub cache, then among the built-in card
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -99,16 +100,20 @@ class References:
     def __init__(self, hub: Hub | None = None) -> None:
         """Take a Hub; by default the one that the environment means, unless offline."""
         self._hub = hub
-        self._opened: dict[str, Checkpoint | AuditError] = {}
+        self._opened: dict[tuple[str, str], Checkpoint | AuditError] = {}
 
     def open(self, reference: str) -> Checkpoint:
         """Open a reference as ``open_checkpoint`` does; the second time without reading."""
-        if reference not in self._opened:
+        return self._once(reference, self._open)
+
+    def _once(self, reference: str, opens: Callable[[str], Checkpoint]) -> Checkpoint:
+        key = (opens.__name__, reference)
+        if key not in self._opened:
             try:
-                self._opened[reference] = self._open(reference)
+                self._opened[key] = opens(reference)
             except AuditError as error:
-                self._opened[reference] = error
-        found = self._opened[reference]
+                self._opened[key] = error
+        found = self._opened[key]
         if isinstance(found, AuditError):
             raise found
         return found
@@ -144,7 +149,8 @@ class References:
         raise ReferenceUnavailableError(f"the file names no reference: give --against REF{hint}")
 
     def _named(self, reference: str, how: str) -> Checkpoint:
-        checkpoint = self.open(reference)
+        # Never a path: a file must not bring its own reference along.
+        checkpoint = self._once(reference, self._by_id)
         return replace(checkpoint, found="; ".join(filter(None, (how, checkpoint.found))))
 
     def _open(self, reference: str) -> Checkpoint:
@@ -157,6 +163,9 @@ class References:
             if source.size >= len(MAGIC) and source.read(0, len(MAGIC)) == MAGIC:
                 return checkpoint_of(open_gguf(path))
             return read_checkpoint_file(source, id=reference)
+        return self._by_id(reference)
+
+    def _by_id(self, reference: str) -> Checkpoint:
         parsed = _parse(reference)
         if parsed is None:
             card = find_card(reference)

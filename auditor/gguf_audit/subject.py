@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from gguf_audit.errors import Refused
+from gguf_audit.errors import LimitError, Refused
+from gguf_audit.limits import LIMITS
 from gguf_audit.where import Where
 
 __all__ = [
@@ -341,6 +342,9 @@ class Fields:
         found = self.find(name)
         if found is None:
             return None
+        if blocks > LIMITS.blocks:
+            message = f"{blocks} blocks, at most {LIMITS.blocks} are looked at"
+            raise LimitError(message, where=Where(key=self.key("block_count")))
         if isinstance(found.value, Scalar):
             scalar = self.integer(name)
             return None if scalar is None else (scalar,) * blocks

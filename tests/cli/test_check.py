@@ -141,7 +141,7 @@ def test_quiet_and_verbose(run: Run) -> None:
 
 def test_output_goes_to_the_file_whole(run: Run, models: Path) -> None:
     report = models / "report.txt"
-    report.write_text("old\n" * 1000, "utf-8")
+    report.write_text("CLEAN  old\n" * 1000, "utf-8")
     done = run("check", "wrong.gguf", "-q", "-o", "report.txt", FORCE_COLOR="1")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert report.read_text("utf-8") == "ERROR  wrong.gguf: 1 error, llama\n"
@@ -241,3 +241,12 @@ def test_a_selected_rule_that_cannot_look_is_no_clean_audit(run: Run) -> None:
     for rule in ("KV103", "RUN001"):
         done = run("check", "sound.gguf", "--select", rule)
         assert done.stdout.startswith("PARTIAL"), done.stdout
+
+
+def test_a_report_never_replaces_what_it_was_held_against(run: Run, models: Path) -> None:
+    config = models / "config.json"
+    config.write_text('{"architectures": []}', "utf-8")
+    assert (
+        run("check", "sound.gguf", "--against", "config.json", "-o", "config.json").returncode == 2
+    )
+    assert config.read_text("utf-8") == '{"architectures": []}'

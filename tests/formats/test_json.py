@@ -142,3 +142,9 @@ def test_looks_at_the_size_before_it_reads() -> None:
 
     with pytest.raises(LimitError, match=r"^x.json has 4 bytes, more than 3 are not read$"):
         read_object(Endless("x.json", b"{  }"), limit_bytes=3)
+
+
+def test_more_values_than_any_real_document_has() -> None:
+    data = b"[" + b"{}," * LIMITS.json_values + b"0]"
+    with pytest.raises(LimitError, match=r"x has about \d+ values, more than 4000000 are not read"):
+        parse_json(data, name="x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,11 @@ Exit codes:
   3  something that was asked for could not be audited
 """
 
+#: How an earlier report begins, or a file that has nothing to lose.
+_REPORT = re.compile(
+    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9]+ models?: "
+    r'|\{\s*"version": 1,\s*"tool": \{\s*"name": "gguf-audit"'
+)
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
 _LONGEST_CONTEXT = 2**32 - 1
 
@@ -245,15 +251,15 @@ def _evidence(items: list[str]) -> frozenset[str]:
 
 
 def _refuse_output(output: Path) -> None:
-    """Refuse a place that can't be written, or that holds anything but text."""
+    """Refuse a place that can't be written, or that holds anything but a report."""
     if not output.parent.is_dir() or output.is_dir():
         raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint="-o")
-    # Whatever is audited, beside it or linked to: no model is ever text.
-    if output.is_file() and b"\0" in _beginning(output):
+    # Neither a model nor a part of its reference, named, beside it or linked to.
+    if output.is_file() and not _REPORT.match(_beginning(output)):
         what = f"{str(output)!r} is no report, and writing one would destroy it"
         raise typer.BadParameter(what, param_hint="-o")
 
 
-def _beginning(path: Path) -> bytes:
+def _beginning(path: Path) -> str:
     with path.open("rb") as file:
-        return file.read(4096)
+        return file.read(400).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import typer
 
@@ -57,13 +57,16 @@ def complain(message: str) -> None:
 
 def print_out(text: str) -> None:
     """Print to stdout; a reader that has gone away is no fault of the audit."""
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        return
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        stream.write(text)
+        stream.flush()
     except BrokenPipeError:
         # The interpreter flushes once more on its way out and would complain.
         with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_out(path: Path, text: str) -> None:
@@ -71,11 +74,12 @@ def write_out(path: Path, text: str) -> None:
 
     Raises OSError.
     """
-    path = path.resolve()
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         path.write_text(text, encoding="utf-8")
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # What a link names is written, and the link stays one.
+    path = Path(os.path.realpath(path))
+    unfinished = path.with_name(f".gguf-audit.{os.getpid()}.tmp")
     try:
         with unfinished.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)

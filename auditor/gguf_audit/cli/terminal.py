@@ -15,12 +15,16 @@ __all__ = ["is_utf8", "style_of"]
 _WIDEST = 110
 
 
-def style_of(detail: Detail, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Style:
+def style_of(
+    detail: Detail, stream: TextIO | None, environ: Mapping[str, str] = os.environ
+) -> Style:
     """Return how to set text for a stream.
 
     Colour stands on a terminal alone; ``NO_COLOR`` switches it off, ``FORCE_COLOR``
     on, when they are set to anything, and ``TERM=dumb`` has none.
     """
+    if stream is None:
+        return Style(detail=detail)
     terminal = stream.isatty()
     color = terminal and environ.get("TERM") != "dumb" and os.name != "nt"
     if environ.get("FORCE_COLOR"):

@@ -62,9 +62,16 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
     """Parse bytes that begin at ``offset`` of the file ``name``.
 
     Raises MalformedError for anything that isn't JSON in UTF-8 and LimitError for
-    what is nested too deeply or has an integer too long.
+    what is nested too deeply, has too many values or an integer too long.
     """
     where = Where(file=name, offset=offset)
+    # Those in strings count as well: a document is never refused for a few of them.
+    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if values > LIMITS.json_values:
+        raise LimitError(
+            f"{name} has about {values} values, more than {LIMITS.json_values} are not read",
+            where=where,
+        )
     text = _decode(data, name=name, offset=offset)
     depth = _depth(data)
     if depth > LIMITS.json_depth:

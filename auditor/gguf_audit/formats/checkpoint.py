@@ -94,7 +94,7 @@ def read_checkpoint_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa:
 
     Raises MalformedError, LimitError and UnsupportedError for what is neither.
     """
-    data = read_bytes(source, limit_bytes=LIMITS.index_bytes)
+    data = read_bytes(source, limit_bytes=LIMITS.config_bytes)
     document = parse_object(data, name=source.name)
     if is_card(document):
         return read_card(document, name=source.name)
