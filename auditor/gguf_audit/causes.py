@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from gguf_audit.catalogue import family
 from gguf_audit.rule import Hit, Rule, Severity
 
 __all__ = ["UNPUBLISHED", "one_per_cause"]
@@ -86,7 +87,7 @@ def _keys(hit: Hit) -> tuple[str, ...]:
 
 
 def _defers(rule: Rule, other: Rule) -> bool:
-    codes = (other.id, _family(other))
+    codes = (other.id, family(other.id))
     return other is not rule and any(code in rule.defers_to for code in codes)
 
 
@@ -94,7 +95,3 @@ def _last(index: int, hosts: Mapping[int, int]) -> int:
     while index in hosts:
         index = hosts[index]
     return index
-
-
-def _family(rule: Rule) -> str:
-    return rule.id.rstrip("0123456789")
