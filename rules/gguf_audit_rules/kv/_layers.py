@@ -24,9 +24,12 @@ from gguf_audit.subject import Absent, Fields, Scalar, Value
 
 __all__ = [
     "COMPARED_TOKENS",
+    "Costs",
     "Pair",
+    "Windows",
     "attention",
     "cost",
+    "costs",
     "differing_keys",
     "kept_bytes",
     "mebibytes",
@@ -160,23 +163,44 @@ def mebibytes(count: int) -> str:
     return f"{count / (1 << 20):,.2f} MiB"
 
 
-def cost(conversion: Conversion) -> str:
-    """Say what the difference costs at ``COMPARED_TOKENS``, behind a colon.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Bytes of cache at ``COMPARED_TOKENS``."""
 
-    "" where it can't be said.
-    """
+    implied: int
+    #: Of a right conversion.
+    right: int
+    #: Of this file's heads, were every layer to keep every token.
+    full: int
+    #: A right conversion keeps less than its own full attention would.
+    saves: bool
+
+
+def costs(conversion: Conversion) -> Costs | None:
+    """Return what both sides keep, ``None`` where one isn't known or is refused."""
     expected_fields = conversion.expected_fields
     implied = kept_bytes(conversion.model)
     if implied is None or isinstance(expected_fields, Absent):
-        return ""
+        return None
     try:
         right = llama_cpp.plan(expected_fields, context=COMPARED_TOKENS).total_bytes
         saves = right < llama_cpp.full_attention_bytes(expected_fields, COMPARED_TOKENS)
         full = llama_cpp.full_attention_bytes(conversion.model.fields, COMPARED_TOKENS)
     except AuditError:
+        return None
+    return Costs(implied=implied, right=right, full=full, saves=saves)
+
+
+def cost(conversion: Conversion) -> str:
+    """Say what the difference costs at ``COMPARED_TOKENS``, behind a colon.
+
+    "" where it can't be said.
+    """
+    found = costs(conversion)
+    if found is None:
         return ""
-    equal = ", equal to full attention" if saves and implied == full else ""
+    equal = ", equal to full attention" if found.saves and found.implied == found.full else ""
     return (
-        f": {mebibytes(implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
-        f"where a right conversion keeps {mebibytes(right)}"
+        f": {mebibytes(found.implied)} of cache at {COMPARED_TOKENS} tokens{equal}, "
+        f"where a right conversion keeps {mebibytes(found.right)}"
     )

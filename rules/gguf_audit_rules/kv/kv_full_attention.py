@@ -21,39 +21,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.runtime import llama_cpp
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-from gguf_audit_rules.kv._layers import COMPARED_TOKENS, kept_bytes, mebibytes
+from gguf_audit_rules.kv._layers import COMPARED_TOKENS, costs, mebibytes
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if all that the architecture saves is lost."""
     del settings
-    model, expected_fields = conversion.model, conversion.expected_fields
-    implied = kept_bytes(model)
-    if implied is None or isinstance(expected_fields, Absent):
-        return
-    try:
-        right = llama_cpp.plan(expected_fields, context=COMPARED_TOKENS).total_bytes
-        saves = right < llama_cpp.full_attention_bytes(expected_fields, COMPARED_TOKENS)
-        full = llama_cpp.full_attention_bytes(model.fields, COMPARED_TOKENS)
-    except AuditError:
-        return
+    found = costs(conversion)
     # More heads than there should be also cost more, but save nothing less.
-    if implied < full or not saves:
+    if found is None or found.implied < found.full or not found.saves:
         return
     yield Hit(
         message=(
-            f"needs {mebibytes(right)} of cache at {COMPARED_TOKENS} tokens, this file makes "
-            f"llama.cpp keep {mebibytes(implied)}, equal to full attention"
+            f"needs {mebibytes(found.right)} of cache at {COMPARED_TOKENS} tokens, this file makes "
+            f"llama.cpp keep {mebibytes(found.implied)}, equal to full attention"
         ),
         where=Where(),
-        expected=right,
-        actual=implied,
+        expected=found.right,
+        actual=found.implied,
         level=Severity.ERROR,
         repair=Reconvert(),
     )
