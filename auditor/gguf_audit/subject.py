@@ -201,8 +201,7 @@ class Gguf:
     @property
     def architecture(self) -> str | None:
         """``general.architecture``, or ``None`` where it is absent or no string."""
-        found = self.fields.get("general.architecture")
-        return found.value if found is not None and isinstance(found.value, str) else None
+        return self.string("general.architecture")
 
     def string(self, key: str) -> str | None:
         """Return a string value by its full key, ``None`` where there is none."""

@@ -275,8 +275,8 @@ def _check_graph(
         raise Refused("the indexer has another number of heads than the keys", kind="aborts")
 
 
-def _pad(cells: int, to: int = PADDING) -> int:
-    return -(-cells // to) * to
+def _pad(cells: int) -> int:
+    return -(-cells // PADDING) * PADDING
 
 
 #: One cache: its label and its cells.
