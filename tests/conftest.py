@@ -7,8 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
+
+# A busy machine is no fault of the code: time is measured by the benchmarks alone.
+settings.register_profile("repository", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repository")
 
 
 @pytest.fixture(scope="session")
