@@ -12,7 +12,7 @@ from gguf_audit.layout import CacheLayout, Full, Latent
 from gguf_audit.subject import Absent, Fields, Origin, Scalar
 from gguf_audit_rules.ctx._compare import same
 
-__all__ = ["Difference", "differences", "said"]
+__all__ = ["Difference", "Plain", "differences", "said"]
 
 Plain = Scalar | tuple[Scalar, ...]
 
@@ -26,6 +26,8 @@ NEUTRAL: dict[str, frozenset[Scalar]] = {
     "logit_scale": frozenset({0.0, 1.0}),
     "residual_scale": frozenset({0.0, 1.0}),
 }
+#: Items of an array in a message.
+SHOWN = 8
 SCALE = "attention.scale"
 VALUE = "attention.value_length"
 EXPERTS = "expert_count"
@@ -136,13 +138,13 @@ def _count(fields: Fields, name: str) -> int:
     return found.value if found is not None and isinstance(found.value, int) else 0
 
 
-def said(value: object) -> str:
+def said(value: Plain | None) -> str:
     """Return a value as it stands in a message, a long array cut short."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, tuple):
-        shown = ", ".join(map(said, value[:8]))
-        return f"[{shown}, ...] ({len(value)} items)" if len(value) > 8 else f"[{shown}]"
+        shown = ", ".join(map(said, value[:SHOWN]))
+        return f"[{shown}, ...] ({len(value)} items)" if len(value) > SHOWN else f"[{shown}]"
     return str(value) if not isinstance(value, str) else repr(value[:64])

@@ -42,7 +42,7 @@ from gguf_audit.rule import (
 )
 from gguf_audit.subject import Absent, Fields, Scalar
 from gguf_audit.where import Where
-from gguf_audit_rules.arch._values import Difference, differences, said
+from gguf_audit_rules.arch._values import Difference, Plain, differences, said
 
 #: Blocks, context and RoPE, windows and the kinds of layers have rules of their own.
 ELSEWHERE = frozenset(
@@ -101,7 +101,7 @@ def _message(fields: Fields, key: str, found: Difference) -> str:
     return f"needs {found.name} {_shown(found.name, found.expected)}, {key} {state}{unread}"
 
 
-def _shown(name: str, value: object) -> str:
+def _shown(name: str, value: Plain | None) -> str:
     meanings = MEANINGS.get(name, {})
     meaning = meanings.get(value) if isinstance(value, int) else None
     return said(value) if meaning is None else f"{said(value)} ({meaning})"

@@ -74,6 +74,6 @@ RULE = Rule(
     name="full-attention-unconfirmed",
     levels=(Severity.WARNING,),
     check=OnModel(check),
-    defers_to=("ARCH003",),
+    defers_to=("ARCH003", "ARCH009"),
     authority="llama.cpp b11434 load_arch_hparams of the architecture",
 )

@@ -76,5 +76,6 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.LAYOUT}),
+    defers_to=("ARCH009",),
     authority="llama.cpp b11434 src/models/deepseek2.cpp, llama_hparams::is_mla; arXiv 2405.04434",
 )

@@ -53,5 +53,6 @@ RULE = Rule(
     name="pre-tokenizer-missing",
     levels=(Severity.ERROR, Severity.INFO),
     check=OnModel(check),
+    defers_to=("ARCH009",),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load; pull request 6920",
 )
