@@ -1,1 +1,1 @@
-"""Rules about cache layout."""
+"""Rules about the layout of the cache."""

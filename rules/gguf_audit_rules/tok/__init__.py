@@ -1,1 +1,1 @@
-"""Rules about tokenizer."""
+"""Rules about the tokenizer."""

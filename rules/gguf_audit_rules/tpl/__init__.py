@@ -1,1 +1,1 @@
-"""Rules about chat template."""
+"""Rules about the chat template."""
