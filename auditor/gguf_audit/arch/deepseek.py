@@ -287,7 +287,6 @@ ARCHITECTURES = (
     Architecture(
         names=("deepseek2", "mistral4"),
         implied=_deepseek2,
-        defaults={"expert_gating_func": 1},
         converters=(V2_CONVERTER, GLM_LITE_CONVERTER),
         saves=frozenset({"latent"}),
     ),

@@ -43,8 +43,8 @@ YARN = (
     "rope.scaling.yarn_beta_slow",
     "rope.scaling.yarn_log_multiplier",
 )
-#: YaRN extrapolates fully where the factor isn't set (llama-context.cpp).
-UNSET = {"rope.scaling.yarn_ext_factor": -1.0}
+#: Below 0 for not set: then YaRN extrapolates fully (llama-context.cpp).
+EXTRAPOLATION = "rope.scaling.yarn_ext_factor"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -84,7 +84,6 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         origin=None if found is None else found.origin,
         level=Severity.INFO if extended else Severity.ERROR,
         repair=None if extended else Reconvert(),
-        also=tuple(fields.key(other) for other in differing[1:]),
     )
 
 
@@ -133,10 +132,15 @@ def _yarn(fields: Fields) -> dict[str, object]:
     for name in YARN:
         if not arch.reads(fields.architecture, name):
             continue
-        value = _effective(fields, name)
-        if value not in (None, UNSET.get(name), _usual(fields, name)):
+        value = _set(name, _effective(fields, name))
+        if value not in (None, _set(name, _usual(fields, name))):
             found[name] = value
     return found
+
+
+def _set(name: str, value: object) -> object:
+    unset = name == EXTRAPOLATION and isinstance(value, int | float) and value < 0
+    return 1.0 if unset else value
 
 
 def _usual(fields: Fields, name: str) -> object:

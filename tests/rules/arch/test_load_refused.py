@@ -7,6 +7,9 @@ from gguf_audit.where import Where
 from gguf_audit_rules.arch.load_refused import check
 from rule_subjects import LLAMA, SETTINGS, UNKNOWN, model, offset, without
 
+#: A wrong number of blocks may be behind any refusal.
+BLOCKS = ("llama.block_count", "llama.nextn_predict_layers")
+
 
 def test_silent_for_what_llama_cpp_loads() -> None:
     assert list(check(model(LLAMA), SETTINGS)) == []
@@ -26,6 +29,7 @@ def test_fires_for_a_lost_key() -> None:
             actual="refused",
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=BLOCKS,
         )
     ]
 
@@ -41,6 +45,17 @@ def test_fires_for_a_wrong_type_at_its_place() -> None:
             actual="refused",
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=(
+                "llama.attention.head_count",
+                "llama.attention.head_count_kv",
+                "llama.attention.key_length_mla",
+                "llama.attention.kv_lora_rank",
+                "llama.attention.value_length",
+                "llama.attention.value_length_mla",
+                "llama.embedding_length",
+                "llama.rope.dimension_count",
+                *BLOCKS,
+            ),
         )
     ]
 
@@ -56,5 +71,21 @@ def test_says_where_the_process_dies() -> None:
             actual="aborts",
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=BLOCKS,
         )
     ]
+
+
+def test_a_reference_may_blame_a_key_that_is_checked_against_another() -> None:
+    wrong = {**LLAMA, "llama.expert_count": 4}
+    [hit] = check(model(wrong), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.where.key, hit.also) == (
+        "llama.expert_used_count",
+        (
+            "llama.expert_count",
+            "llama.expert_group_count",
+            "llama.expert_group_used_count",
+            *BLOCKS,
+        ),
+    )

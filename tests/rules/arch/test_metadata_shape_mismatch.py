@@ -183,6 +183,7 @@ def hit(
         origin=Origin.KEY if key in keys else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=repair,
+        also=tuple(other for other in (HEADS, KV_HEADS, KEY, VALUE) if other != key),
     )
 
 
@@ -351,9 +352,10 @@ def test_windowed_layers_have_heads_of_another_length() -> None:
     wide = {Q: (64, 128), K: (64, 32), V: (), OUT: (128, 64)}
     given = tensors(local, blocks=2, last=wide)
     assert found(keys, given) == []
-    keys["gemma4.attention.key_length_swa"] = 8
+    wrong = ("gemma4.attention.key_length_swa", "gemma4.attention.value_length_swa")
+    keys |= dict.fromkeys(wrong, 8)
     assert [(hit.where.key, hit.where.layer, hit.repair) for hit in found(keys, given)] == [
-        ("gemma4.attention.key_length_swa", 0, set_key("gemma4.attention.key_length_swa", 16))
+        (key, 0, set_key(key, 16)) for key in wrong
     ]
 
 

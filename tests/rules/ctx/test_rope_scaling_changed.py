@@ -159,3 +159,56 @@ def test_yarn_on_a_model_without_scaling_extends_it() -> None:
             level=Severity.INFO,
         )
     ]
+
+
+# What YaRN knows besides
+
+MISTRAL = {key.replace("llama", "mistral3"): value for key, value in LLAMA.items()}
+EXTRAPOLATION = "rope.scaling.yarn_ext_factor"
+BETA, LOGS = "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_log_multiplier"
+
+
+def of_yarn(
+    architecture: str, actual: Mapping[str, Scalar], expected: Mapping[str, Scalar]
+) -> list[tuple[str | None, str]]:
+    """Return what is said of YaRN's further values, by key and level."""
+    base = {key.replace("mistral3", architecture): value for key, value in MISTRAL.items()}
+    base |= {f"{architecture}.{key}": value for key, value in YARN.items()}
+    found = {f"{architecture}.{key}": value for key, value in actual.items()}
+    wanted = {f"{architecture}.{key}": value for key, value in expected.items()}
+    hits = check(conversion({**base, **found}, {**base, **wanted}), SETTINGS)
+    return [(hit.where.key, hit.level.value) for hit in hits if isinstance(hit, Hit)]
+
+
+def test_silent_for_a_value_that_the_runtime_has_anyway() -> None:
+    assert of_yarn("mistral3", {}, {BETA: 32.0, LOGS: 0.0}) == []
+    assert of_yarn("mistral3", {BETA: 32.0}, {}) == []
+    for factor in (1.0, -1.0):
+        assert of_yarn("grok", {EXTRAPOLATION: factor}, {}) == []
+
+
+def test_fires_for_a_lost_multiplier() -> None:
+    assert of_yarn("mistral3", {}, {LOGS: 0.1}) == [(f"mistral3.{LOGS}", "error")]
+    assert of_yarn("mistral3", {BETA: 8.0}, {BETA: 32.0}) == [(f"mistral3.{BETA}", "error")]
+    assert of_yarn("grok", {EXTRAPOLATION: 0.5}, {}) == [(f"grok.{EXTRAPOLATION}", "error")]
+
+
+def test_warns_where_the_architecture_reads_none_of_it() -> None:
+    assert of_yarn("llama", {BETA: 8.0}, {BETA: 32.0}) == [(f"llama.{BETA}", "warning")]
+    assert of_yarn("llama", {}, {BETA: 8.0}) == []
+    assert of_yarn("llama", {BETA: 8.0}, {}) == []
+
+
+def test_an_original_length_counts_without_a_type() -> None:
+    assert len(said({}, {ORIGINAL: 2048})) == 1
+    assert said({ORIGINAL: 8192}, {}) == []
+    assert said({}, {ORIGINAL: 8192}) == []
+
+
+def test_silent_where_there_is_no_rope() -> None:
+    jamba = {key.replace("llama", "jamba"): value for key, value in LLAMA.items()}
+    jamba |= {f"jamba.ssm.{name}": 4 for name in ("conv_kernel", "inner_size", "state_size")}
+    jamba |= {"jamba.ssm.time_step_rank": 4}
+    assert (
+        list(check(conversion({**jamba, "jamba.rope.scaling.factor": 2.0}, jamba), SETTINGS)) == []
+    )

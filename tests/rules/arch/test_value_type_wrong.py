@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from gguf_audit.rule import Hit, Reconvert, Severity
+from gguf_audit.subject import Origin, ValueType
+from gguf_audit.testing import FieldValue
+from gguf_audit.where import Where
+from gguf_audit_rules.arch.value_type_wrong import check
+from rule_subjects import LLAMA, SETTINGS, model, offset
+
+
+def hits(**changes: FieldValue) -> list[tuple[str | None, object, object]]:
+    found = {f"llama.{name.replace('__', '.')}": value for name, value in changes.items()}
+    subject = model({**LLAMA, **found})
+    return [
+        (hit.where.key, hit.expected, hit.actual)
+        for hit in check(subject, SETTINGS)
+        if isinstance(hit, Hit)
+    ]
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {},
+        {"attention__head_count_kv": [2, 2, 2]},
+        {"expert_used_count": (ValueType.UINT32, 2)},
+        {"attention__causal": False},
+        # Nothing of this architecture reads these.
+        {"expert_weights_scale": (ValueType.FLOAT64, 1.0)},
+        {"no_such_key": (ValueType.UINT64, 1)},
+    ],
+)
+def test_silent(right: dict[str, FieldValue]) -> None:
+    assert hits(**right) == []
+
+
+def test_silent_for_an_unknown_architecture() -> None:
+    assert list(check(model({"odd.block_count": (ValueType.INT32, 3)}), SETTINGS)) == []
+
+
+def test_fires_with_its_place() -> None:
+    key = "llama.expert_group_count"
+    subject = model({**LLAMA, key: (ValueType.INT32, 0)})
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message=f"needs u32, {key} is int32: llama.cpp refuses the file",
+            where=Where(key=key, offset=offset(subject, key)),
+            expected="u32",
+            actual="int32",
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(hint="or write the key again with the right type"),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected", "actual"),
+    [
+        ("rope__freq_base", (ValueType.UINT32, 10000), "f32", "uint32"),
+        ("rope__freq_base", (ValueType.FLOAT64, 1e4), "f32", "float64"),
+        ("attention__causal", (ValueType.UINT8, 0), "bool", "uint8"),
+        ("rope__scaling__type", (ValueType.UINT32, 1), "str", "uint32"),
+        ("expert_count", [1, 2], "u32", "an array of int32"),
+        (
+            "feed_forward_length",
+            [1.0, 2.0, 3.0],
+            "u32, or an array of u32, i32 or bool",
+            "an array of float32",
+        ),
+    ],
+)
+def test_fires_for_each_kind(name: str, value: FieldValue, expected: str, actual: str) -> None:
+    assert hits(**{name: value}) == [(f"llama.{name.replace('__', '.')}", expected, actual)]
+
+
+def test_keys_without_architecture_are_looked_at_too() -> None:
+    subject = model(
+        {
+            **LLAMA,
+            "general.file_type": (ValueType.INT32, 1),
+            "tokenizer.ggml.bos_token_id": (ValueType.INT32, 1),
+            "tokenizer.ggml.add_bos_token": (ValueType.UINT32, 1),
+        }
+    )
+    assert [hit.where.key for hit in check(subject, SETTINGS) if isinstance(hit, Hit)] == [
+        "general.file_type",
+        "tokenizer.ggml.bos_token_id",
+        "tokenizer.ggml.add_bos_token",
+    ]
