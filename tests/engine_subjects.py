@@ -22,16 +22,14 @@ from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit.where import Where
 from gguf_audit_rules import load
+from llama_tensors import llama_tensors
 from rule_subjects import LLAMA
 
 ALL = {rule.id: rule for rule in load()}
 
 
 KEYS: dict[str, FieldValue] = {"general.architecture": "llama", **LLAMA}
-TENSORS = [
-    ("token_embd.weight", (64, 8), "F32"),
-    *((f"blk.{index}.attn_k.weight", (64, 32), "F32") for index in range(3)),
-]
+TENSORS = llama_tensors(blocks=3, embedding=64, queries=64, keys=32, feed_forward=128, vocabulary=8)
 CONFIG: dict[str, Json] = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

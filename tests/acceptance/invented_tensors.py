@@ -32,10 +32,11 @@ class Vector(ctypes.Structure):
 
 def tensors(library: str, model: str, *, metadata_only: bool) -> dict[str, list[int]] | str:
     known = _libllama.Library(library)
+    dll = ctypes.CDLL(library)
     loaded = known.load(model, metadata_only=metadata_only)
     if not loaded:
         return known.log.errors()
-    function = getattr(known._dll, TENSOR_MAP)
+    function = getattr(dll, TENSOR_MAP)
     function.restype, function.argtypes = ctypes.POINTER(Vector), [ctypes.c_void_p]
     vector = function(loaded)[0]
     found: dict[str, list[int]] = {}

@@ -13,6 +13,7 @@ import pytest
 
 from gguf_audit.cli import main
 from gguf_audit.testing import write_gguf
+from llama_tensors import llama_tensors
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = "import sys; sys.argv[0] = 'gguf-audit'; from gguf_audit.cli import main; main()"
@@ -30,7 +31,9 @@ FIELDS: dict[str, Any] = {
     "tokenizer.ggml.scores": [0.0, 1.0],
     "tokenizer.ggml.token_type": [2, 1],
 }
-TENSORS = [("token_embd.weight", (64, 2), "F16")]
+TENSORS = llama_tensors(
+    blocks=1, embedding=64, queries=64, keys=32, feed_forward=128, vocabulary=2, type_="F16"
+)
 
 Done = subprocess.CompletedProcess[str]
 

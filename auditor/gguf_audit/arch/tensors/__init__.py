@@ -1,9 +1,30 @@
 """What a model is made of: the tensors that llama.cpp wants, and those a checkpoint becomes.
 
 Names and shapes only. ``inventory`` reads a file's own metadata; ``converted`` reads the
-safetensors headers of a checkpoint.
+names and shapes of a checkpoint's tensors, ``of_file`` those of another file.
 """
 
+from gguf_audit.arch.tensors._converted import (
+    Changed,
+    Comparison,
+    Converted,
+    Group,
+    compare,
+    converted,
+    of_file,
+)
 from gguf_audit.arch.tensors._inventory import Inventory, Slot, inventory, same_shape
 
-__all__ = ["Inventory", "Slot", "inventory", "same_shape"]
+__all__ = [
+    "Changed",
+    "Comparison",
+    "Converted",
+    "Group",
+    "Inventory",
+    "Slot",
+    "compare",
+    "converted",
+    "inventory",
+    "of_file",
+    "same_shape",
+]

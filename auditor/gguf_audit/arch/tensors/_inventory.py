@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gguf_audit.arch._model import Hyper, LlamaModel
+from gguf_audit.arch._model import read_hyper
 from gguf_audit.arch.tensors._expressions import parse
-from gguf_audit.arch.tensors._sizes import ANY, Sizes
+from gguf_audit.arch.tensors._sizes import ANY, KEYS, Sizes
 from gguf_audit.arch.tensors._tables import Row, rows_of
+from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Absent, Fields
 
 __all__ = ["Inventory", "Slot", "inventory", "same_shape"]
@@ -39,6 +40,8 @@ class Slot:
     any_shape: bool = False
     #: Block that it belongs to.
     layer: int | None = None
+    #: The key that tells each dimension, without prefix; ``None`` for one that is computed.
+    keys: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +81,17 @@ def same_shape(slot: Slot, shape: tuple[int, ...]) -> bool:
     )
 
 
-def inventory(
-    fields: Fields, hyper: Hyper, model: LlamaModel, present: frozenset[str]
-) -> Inventory | Absent:
+def inventory(fields: Fields, layout: CacheLayout, present: Iterable[str]) -> Inventory | Absent:
     """Return every place for a tensor that llama.cpp makes for this metadata.
 
-    ``present`` are the names in the file: which of two forms of a tensor is wanted may
-    depend on what is there. Absent where the architecture's tensors aren't known. Raises
-    Refused where a number has a type that llama.cpp refuses.
+    ``layout`` is what it keeps for it. ``present`` are the names in the file: which of two
+    forms of a tensor is wanted may depend on what is there. Absent where the architecture's
+    tensors aren't known. Raises Refused where llama.cpp refuses a number's type.
     """
     rows = rows_of(fields.architecture)
     if rows is None:
         return Absent(f"the tensors of {fields.architecture!r} aren't known")
-    return _Maker(Sizes(fields, hyper, model), present).make(rows)
+    return _Maker(Sizes(fields, read_hyper(fields), layout), frozenset(present)).make(rows)
 
 
 class _Maker:
@@ -133,7 +134,7 @@ class _Maker:
         if filled is None:
             return
         name = prefix + row.name
-        required = row.required and not self._excused(block, layer)
+        required = row.required and not self._excused(row, block, layer)
         known = self.slots.get(name)
         if known is not None and known.required:
             return
@@ -143,12 +144,15 @@ class _Maker:
             required=required,
             any_shape=row.any_shape,
             layer=layer,
+            keys=tuple(KEYS.get(size) for size in row.sizes),
         )
 
-    def _excused(self, block: int, layer: int | None) -> bool:
+    def _excused(self, row: Row, block: int, layer: int | None) -> bool:
         """Tell whether llama.cpp does without the half of the model that this is in."""
         if layer is not None and self.sizes.draft(block):
-            return self.trunk_only
+            # create_tensor_qkv and create_tensor_gate_up_exps ask for nothing in blocks
+            # that aren't going to run, whichever form their tensors have
+            return self.trunk_only or "!@" in row.condition
         return self.drafts_only
 
     def _filled(self, number: int, row: Row, prefix: str, block: int) -> _Filled | None:
@@ -171,10 +175,9 @@ class _Filled:
 
 
 def _names(row: Row) -> frozenset[str]:
-    parts = [parse(size).names for size in row.sizes if not _any(size)]
-    if row.condition:
-        parts.append(parse(row.condition).names)
-    return frozenset().union(*parts)
+    sizes = (parse(size).names for size in row.sizes if not _any(size))
+    condition = parse(row.condition).names if row.condition else frozenset[str]()
+    return condition.union(*sizes)
 
 
 def _any(size: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gguf_audit.arch._model import Hyper, LlamaModel
-from gguf_audit.layout import Chunked, Indexer, Latent, Layer, Recurrent, Sliding
+from gguf_audit.arch._model import Hyper
+from gguf_audit.layout import CacheLayout, Chunked, Indexer, Latent, Layer, Recurrent, Sliding
 from gguf_audit.subject import Fields
 
-__all__ = ["ANY", "NAMES", "Sizes"]
+__all__ = ["ANY", "KEYS", "NAMES", "Sizes"]
 
 #: Sizes that no key tells, or that another rule compares.
 ANY = frozenset(
@@ -64,6 +64,20 @@ _KEYS = {
     "moe_every": "moe_every_n_layers",
     "hash_layers": "hash_layer_count",
 }
+#: Name -> key that tells it, for every name that is the number of one key.
+KEYS = _KEYS | {
+    "context": "context_length",
+    "ff": "feed_forward_length",
+    "ff_i": "feed_forward_length",
+    "heads": "attention.head_count",
+    "heads_i": "attention.head_count",
+    "expert_ff": "expert_feed_forward_length",
+    "expert_ff_i": "expert_feed_forward_length",
+    "shared_ff": "expert_shared_feed_forward_length",
+    "shared_ff|ff": "expert_shared_feed_forward_length",
+    "expert_ff|ff": "expert_feed_forward_length",
+    "expert_ff|ff/used": "expert_feed_forward_length",
+}
 #: Sizes that no file states (``llama_hparams``): Gemma 3n's.
 _FIXED = {"altup": 4, "laurel_rank": 64, "altup_embd": 256}
 #: Architectures without a latent in front of their values whatever the file says
@@ -80,10 +94,10 @@ _Own = Callable[["Sizes", int], int]
 class Sizes:
     """The numbers that one model has for the names in the tables."""
 
-    def __init__(self, fields: Fields, hyper: Hyper, model: LlamaModel) -> None:
+    def __init__(self, fields: Fields, hyper: Hyper, layout: CacheLayout) -> None:
         self.fields = fields
         self.hyper = hyper
-        self.layers: Mapping[int, Layer] = {layer.index: layer for layer in model.layout.layers}
+        self.layers: Mapping[int, Layer] = {layer.index: layer for layer in layout.layers}
         self.whole = self._whole()
 
     def of(self, block: int, names: frozenset[str]) -> dict[str, int]:

@@ -1,0 +1,98 @@
+"""What the rules of this family look at: the places for tensors, and the checkpoint's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from gguf_audit.arch.tensors import (
+    Comparison,
+    Converted,
+    Inventory,
+    compare,
+    converted,
+    inventory,
+    of_file,
+)
+from gguf_audit.errors import Refused
+from gguf_audit.evidence import Conversion, Model
+from gguf_audit.layout import CacheLayout
+from gguf_audit.subject import Absent
+
+__all__ = ["NOTHING", "compared", "listed", "places"]
+
+#: Names that a message shows.
+SHOWN = 4
+#: Why there is nothing to look at, where another rule has said so or nobody needs to.
+NOTHING = Absent("")
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Latest(Generic[A, R]):
+    """A function that remembers what it made of its latest argument, told by identity.
+
+    The rules of this family follow each other on one model and look at the same.
+    """
+
+    def __init__(self, function: Callable[[A], R]) -> None:
+        self._function = function
+        self._latest: tuple[A, R] | None = None
+
+    def __call__(self, argument: A) -> R:
+        """Return the function's result."""
+        if self._latest is None or self._latest[0] is not argument:
+            self._latest = (argument, self._function(argument))
+        return self._latest[1]
+
+
+def _places(model: Model) -> Inventory | Absent:
+    if not model.gguf.tensors or not isinstance(model.implied, CacheLayout):
+        return NOTHING
+    try:
+        return inventory(model.fields, model.implied, model.gguf.tensors)
+    except Refused:
+        return NOTHING
+
+
+#: The places for tensors that llama.cpp makes for a model.
+places: Callable[[Model], Inventory | Absent] = Latest(_places)
+
+
+def _compared(conversion: Conversion) -> tuple[Converted, Comparison] | Absent:
+    file = conversion.model.gguf.tensors
+    fields, reference = conversion.expected_fields, conversion.checkpoint
+    if not file or isinstance(fields, Absent):
+        return NOTHING
+    found: Converted | Absent
+    if reference.gguf is not None:
+        found = of_file(fields, reference.gguf.tensors)
+    else:
+        found = _converted(conversion)
+    return found if isinstance(found, Absent) else (found, compare(found, file))
+
+
+def _converted(conversion: Conversion) -> Converted | Absent:
+    fields, tensors = conversion.expected_fields, conversion.checkpoint.tensors
+    if isinstance(fields, Absent):
+        return NOTHING
+    if isinstance(tensors, Absent):
+        # what a card lacks is said of the reference itself
+        return NOTHING if conversion.checkpoint.origin == "card" else tensors
+    try:
+        return converted(fields, tensors)
+    except Refused as refused:
+        return Absent(refused.message)
+
+
+#: What a checkpoint's tensors become, and what the file has of it.
+compared: Callable[[Conversion], tuple[Converted, Comparison] | Absent] = Latest(_compared)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first few names, and how many there are beyond."""
+    found: Sequence[str] = tuple(names)
+    more = len(found) - SHOWN
+    shown = ", ".join(found[:SHOWN])
+    return shown if more <= 0 else f"{shown} and {more} more"

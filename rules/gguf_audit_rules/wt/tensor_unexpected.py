@@ -1,0 +1,57 @@
+"""The file has a tensor that llama.cpp has no place for.
+
+## What it does
+Compares the names in the file with every name that llama.cpp would ask for by the metadata,
+optional ones included. Scales beside a quantized tensor belong to it.
+
+## Why it matters
+llama.cpp counts what it has used: one tensor that is left over and it doesn't load the model
+(`wrong number of tensors`). The name is misspelt, belongs to another architecture or to a
+newer llama.cpp, or a key is lost that calls for it.
+
+## Fix
+Reconvert, with a converter as old as the llama.cpp that is to run the file.
+
+## Authority
+llama.cpp b11434, `src/llama-model-loader.cpp: done_getting_tensors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Absent
+from gguf_audit.where import Where
+from gguf_audit_rules.wt._tensors import listed, places
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for all that has no place."""
+    del settings
+    inventory = places(model)
+    if isinstance(inventory, Absent):
+        return  # tensor-missing has said why
+    homeless = inventory.homeless(model.gguf.tensors)
+    if homeless:
+        tensor = model.gguf.tensors[homeless[0]]
+        yield Hit(
+            message=f"llama.cpp b11434 has no place for {listed(homeless)} in a model of this "
+            "architecture and metadata: it won't load",
+            where=Where(tensor=tensor.name, offset=tensor.info_offset),
+            expected=[],
+            actual=list(homeless),
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+
+
+RULE = Rule(
+    id="WT002",
+    name="tensor-unexpected",
+    levels=(Severity.ERROR,),
+    check=OnModel(check),
+    defers_to=("ARCH002", "ARCH003", "WT001"),
+    authority="llama.cpp b11434 src/llama-model-loader.cpp done_getting_tensors",
+)
