@@ -20,7 +20,7 @@ from gguf_audit.errors import (
     Refused,
     SourceError,
 )
-from gguf_audit.evidence import Settings
+from gguf_audit.evidence import SetMember, Settings
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.gathering import Reference, gather
 from gguf_audit.layout import CacheLayout
@@ -32,15 +32,16 @@ from gguf_audit.rule import (
     NoEvidence,
     OnConversion,
     OnModel,
+    OnSet,
     Outcome,
     Rule,
     Severity,
     Skip,
     SkipKind,
-    fingerprint,
     fix_command,
 )
 from gguf_audit.runtime import ideal, llama_cpp
+from gguf_audit.sets import audit_set, member_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.targets import Located, locate
 from gguf_audit.verdict import (
@@ -115,13 +116,22 @@ def audit_targets(
         reference=None if against in (None, AUTO) else _reference(references, against),
         named=references if against == AUTO else None,
     )
-    subjects = tuple(
-        subject
-        for target in targets
-        for located in locate(target)
-        for subject in [_audit(located, wanted)]
-    )
+    subjects = tuple(subject for target in targets for subject in _target(target, wanted))
     return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)
+
+
+def _target(target: str, wanted: _Wanted) -> Iterator[SubjectReport]:
+    """Audit what a target means; models of a folder against each other as well."""
+    members: list[SetMember] = []
+    for located in locate(target):
+        subject, member = _audit(located, wanted, in_folder=located.name != target)
+        if member is not None:
+            members.append(member)
+        yield subject
+    for several in sets_of(members):
+        found = audit_set(several, wanted.rules.values(), wanted.severities)
+        if found is not None:
+            yield found
 
 
 def _reference(references: References, against: str) -> Reference:
@@ -138,21 +148,39 @@ def _named(references: References, gguf: Gguf, path: str) -> Reference:
         return error
 
 
-def _audit(located: Located, wanted: _Wanted) -> SubjectReport:
+def _audit(
+    located: Located, wanted: _Wanted, *, in_folder: bool
+) -> tuple[SubjectReport, SetMember | None]:
+    """Audit a model; of one in a folder, say as well what others can be held against."""
     try:
         if located.error is not None:
             raise located.error
         gguf = open_gguf(located.name)
     except AuditError as error:
-        return SubjectReport(
+        unread = SubjectReport(
             target=located.name,
             kind="other",
             reference=_reference_facts(wanted.reference),
             errors=(Problem.of(_placed(error, located.name)),),
         )
+        return unread, None
     if wanted.named is not None:
         wanted = replace(wanted, reference=_named(wanted.named, gguf, located.name))
-    return _Audit(gguf, located.name, wanted).report()
+    report = _Audit(gguf, located.name, wanted).report()
+    compared = any(isinstance(rule.check, OnSet) for rule in wanted.rules.values())
+    if not (compared and in_folder and report.kind == "model"):
+        return report, None
+    try:
+        return report, member_of(gguf, located.name, _told(report))
+    except AuditError as error:
+        problem = Problem.of(_placed(error, located.name))
+        return replace(report, errors=(*report.errors, problem)), None
+
+
+def _told(report: SubjectReport) -> frozenset[str]:
+    """Return the keys that are known to be wrong; what is only suspected others can confirm."""
+    found = (each for each in report.findings if each.severity is Severity.ERROR)
+    return frozenset(each.where.key for each in found if each.where.key is not None)
 
 
 def _placed(error: AuditError, name: str) -> AuditError:
@@ -259,9 +287,14 @@ class _Audit:
                 if isinstance(self.evidence.conversion, Absent):
                     return iter((NoEvidence(self.evidence.conversion.reason),))
                 return rule.check.check(self.evidence.conversion, settings)
+            case OnSet():
+                return iter(())
 
     def _skip(self, rule: Rule) -> Skip | None:
         """Say why a rule has nothing to look at, ``None`` if it has."""
+        if isinstance(rule.check, OnSet):
+            reason = "compares the files of a folder with each other"
+            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
         if Need.PROBE in rule.needs and isinstance(self.evidence.model.probe, Absent):
             asked = self.wanted.probe and self.evidence.kind == "model"
             asked = asked or rule.id in self.wanted.insisted
@@ -316,21 +349,8 @@ class _Audit:
         fix = None
         if hit.repair is not None:
             fix = fix_command(hit.repair, file=self.target, rewritable=self._rewritable())
-        return Finding(
-            rule=rule.id,
-            name=rule.name,
-            severity=self.wanted.severities.get(rule.id, hit.level),
-            message=hit.message,
-            where=where,
-            expected=hit.expected,
-            actual=hit.actual,
-            origin=hit.origin,
-            consequences=hit.consequences,
-            repair=hit.repair,
-            fix=fix,
-            authority=rule.authority,
-            fingerprint=fingerprint(rule.id, where),
-        )
+        severity = self.wanted.severities.get(rule.id, hit.level)
+        return Finding.of(rule, hit, where=where, severity=severity, fix=fix)
 
     def _rewritable(self) -> bool:
         """Whether gguf-py's scripts can copy this file without harm."""

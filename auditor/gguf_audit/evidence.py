@@ -1,16 +1,18 @@
-"""What a rule is given: a model alone, or a model beside its reference."""
+"""What a rule is given: a model alone, beside its reference, or among others of a folder."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from gguf_audit.arch import Architecture
 from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
 
-__all__ = ["NOT_PROBED", "Conversion", "Model", "Settings"]
+__all__ = ["NOT_PROBED", "Conversion", "Digest", "Model", "SetMember", "SetSubject", "Settings"]
 
 #: Nobody asked an installed runtime.
 NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
@@ -54,3 +56,39 @@ class Conversion:
     expected: CacheLayout | Absent
     #: What the architecture itself needs.
     ideal: CacheLayout | Absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digest:
+    """An array or a long string, by what tells it from another."""
+
+    #: Type of the items, or ``characters``.
+    kind: str
+    count: int
+    #: Of the bytes as they are stored, in hex.
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMember:
+    """What one file says of the model that several files claim to be."""
+
+    #: As the user would name it.
+    name: str
+    architecture: str
+    byte_order: Literal["little", "big"]
+    #: Full key -> what it says; ``general.*``, ``tokenizer.*`` and hyper-parameters.
+    values: Mapping[str, Scalar | Digest]
+    #: Hyper-parameters that are scalars, for what llama.cpp makes of absent ones.
+    fields: Fields
+    #: Keys that the file's own audit has found to be wrong.
+    told: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSubject:
+    """Files of one folder that claim to be one model: its quants."""
+
+    folder: str
+    architecture: str
+    members: tuple[SetMember, ...]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.evidence import Conversion, Model, SetSubject, Settings
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 
@@ -21,6 +21,7 @@ __all__ = [
     "NoEvidence",
     "OnConversion",
     "OnModel",
+    "OnSet",
     "Outcome",
     "Reconvert",
     "RemoveKey",
@@ -178,6 +179,13 @@ class OnConversion:
     check: Callable[[Conversion, Settings], Iterator[Outcome]]
 
 
+@dataclass(frozen=True, slots=True)
+class OnSet:
+    """A check of several files that claim to be one model, against each other."""
+
+    check: Callable[[SetSubject, Settings], Iterator[Outcome]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One thing that can be wrong, how bad it may be, and how it is looked for.
@@ -191,7 +199,7 @@ class Rule:
     #: Kebab-case; the module has the same name with underscores.
     name: str
     levels: tuple[Severity, ...]
-    check: OnModel | OnConversion
+    check: OnModel | OnConversion | OnSet
     needs: frozenset[Need] = frozenset()
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.
@@ -239,6 +247,27 @@ class Finding:
     fix: str | None
     authority: str
     fingerprint: str = field(default="")
+
+    @classmethod
+    def of(
+        cls, rule: Rule, hit: Hit, *, where: Where, severity: Severity, fix: str | None
+    ) -> Finding:
+        """Give a hit its rule's identity."""
+        return cls(
+            rule=rule.id,
+            name=rule.name,
+            severity=severity,
+            message=hit.message,
+            where=where,
+            expected=hit.expected,
+            actual=hit.actual,
+            origin=hit.origin,
+            consequences=hit.consequences,
+            repair=hit.repair,
+            fix=fix,
+            authority=rule.authority,
+            fingerprint=fingerprint(rule.id, where),
+        )
 
     @property
     def help(self) -> str:

@@ -35,9 +35,11 @@ def finding_blocks(
     for subject in subjects:
         for finding in subject.findings:
             folded.setdefault(_cause(finding), []).append((subject, finding))
+    # A set is no model of its own; what is said of it names its files.
+    models = sum(subject.kind != "set" for subject in subjects)
     order = sorted(folded.values(), key=lambda found: -found[0][1].severity.rank)
     for found in order:
-        yield list(_block(found, len(subjects), pages, style))
+        yield list(_block(found, models, pages, style))
 
 
 def _cause(finding: Finding) -> str:
@@ -70,7 +72,7 @@ def _block(
         yield from style.field("found", _found(finding, style))
     if place := _place(finding.where, subject, style):
         yield from style.field("where", place)
-    if among > 1:
+    if among > 1 and subject.kind != "set":
         yield from style.field("files", _files(found, among, style))
     if finding.rule in pages and (why := pages[finding.rule].why):
         yield from style.field("why", style.safe(why, limit=_MESSAGE_CHARACTERS))

@@ -158,4 +158,5 @@ def _summary(report: Report, style: Style) -> str:
     ]
     if summary.not_audited:
         says.append(f"{summary.not_audited:,} not fully audited")
-    return f"{plural(len(report.subjects), 'model')}: {', '.join(says)}"
+    models = sum(subject.kind != "set" for subject in report.subjects)
+    return f"{plural(models, 'model')}: {', '.join(says)}"

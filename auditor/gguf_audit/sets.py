@@ -1,0 +1,187 @@
+"""Which files of a folder claim to be one model, and what each of them says.
+
+Of every file only a summary is kept: scalars, and of an array or a long string its size
+and hash. A folder of fifty quants with vocabularies of megabytes takes kilobytes.
+
+    Qwen3-8B-Q4_K_M.gguf, Qwen3-8B-UD-Q2_K_XL.gguf, BF16/Qwen3-8B-BF16-00001-of-00002.gguf
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
+from gguf_audit.formats.gguf import shard_name
+from gguf_audit.rule import Finding, Hit, NoEvidence, OnSet, Rule, Severity, Skip, fix_command
+from gguf_audit.sources import FileSource
+from gguf_audit.subject import Array, Field, Fields, FileFacts, Gguf, Scalar
+from gguf_audit.verdict import SubjectReport
+
+__all__ = ["audit_set", "member_of", "sets_of", "stem_of"]
+
+#: A quantization at the end of a file's or a folder's name, as llama-quantize, the
+#: converter and the big publishers write it.
+_LABEL = re.compile(
+    r"(?:^|[-._ ])(?:UD-)?"
+    r"(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
+    re.IGNORECASE,
+)
+#: Longer strings are told apart by their hash.
+_LONGEST = 256
+_CHUNK = 1 << 20
+#: Namespaces whose values two quants of one model have in common.
+_SHARED = ("tokenizer.", "general.")
+
+
+def member_of(gguf: Gguf, path: str, told: frozenset[str] = frozenset()) -> SetMember | None:
+    """Return the summary of a model, ``None`` for one that names no architecture.
+
+    ``told`` are the keys that its own audit has found to be wrong. Arrays are read to be hashed, not unpacked. Raises AuditError.
+    """
+    architecture = gguf.architecture
+    if architecture is None:
+        return None
+    namespaces = (f"{architecture}.", *_SHARED)
+    stated = {
+        key: _stated(gguf, field, path)
+        for key, field in gguf.fields.items()
+        if key.startswith(namespaces)
+    }
+    scalars = {
+        key: field
+        for key, field in gguf.fields.items()
+        if key.startswith(namespaces[0]) and isinstance(field.value, Scalar)
+    }
+    return SetMember(
+        name=path,
+        architecture=architecture,
+        byte_order=gguf.files[0].byte_order,
+        values=stated,
+        fields=Fields(architecture, scalars),
+        told=told,
+    )
+
+
+def _stated(gguf: Gguf, field: Field, path: str) -> Scalar | Digest:
+    value = field.value
+    if isinstance(value, Array):
+        kind = value.item_type.name.lower()
+        sha256 = _sha256(_source(gguf, field, path), value)
+        return Digest(kind=kind, count=value.count, sha256=sha256)
+    if isinstance(value, str) and len(value) > _LONGEST:
+        stored = value.encode("utf-8", "surrogateescape")
+        sha256 = hashlib.sha256(stored).hexdigest()
+        return Digest(kind="characters", count=len(value), sha256=sha256)
+    return value if isinstance(value, Scalar) else str(value)
+
+
+def _source(gguf: Gguf, field: Field, path: str) -> FileSource:
+    """Open the file of a set in which a key stands."""
+    if len(gguf.files) == 1:
+        return FileSource(path)
+    shard = next(facts for facts in gguf.files if _holds(facts, field))
+    return FileSource(Path(path).with_name(Path(shard.name).name))
+
+
+def _holds(facts: FileFacts, field: Field) -> bool:
+    return any(each is field for each in facts.fields)
+
+
+def _sha256(source: FileSource, array: Array) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, array.size_bytes, _CHUNK):
+        digest.update(source.read(array.offset + start, min(_CHUNK, array.size_bytes - start)))
+    return digest.hexdigest()
+
+
+def stem_of(path: str) -> tuple[str, bool]:
+    """Return a file's name without its quantization, and whether it had one."""
+    name = Path(path).name
+    shard = shard_name(name)
+    stem = shard.stem if shard is not None else name.removesuffix(".gguf")
+    whole = _LABEL.sub("", stem)
+    return whole.lower(), whole != stem
+
+
+def sets_of(members: Sequence[SetMember]) -> Iterator[SetSubject]:
+    """Yield every group of at least two files that claim to be one model.
+
+    Names that end in a quantization claim by what stands before it; where there is none,
+    ``general.name`` and the model's size do. Files in a folder that is named like a
+    quantization stand beside it.
+    """
+    groups: dict[tuple[object, ...], list[SetMember]] = {}
+    labelled = {(_home(member), stem_of(member.name)[0]) for member in members if _named(member)}
+    for member in members:
+        home, (stem, _) = _home(member), stem_of(member.name)
+        claim: tuple[object, ...] | None
+        claim = ("named", stem) if (home, stem) in labelled else _claimed(member)
+        if claim is not None:
+            same = (home, member.architecture, member.byte_order, *claim)
+            groups.setdefault(same, []).append(member)
+    for found in groups.values():
+        if len(found) > 1:
+            folder = str(_home(found[0]))
+            yield SetSubject(
+                folder=folder, architecture=found[0].architecture, members=tuple(found)
+            )
+
+
+def audit_set(
+    subject: SetSubject, rules: Iterable[Rule], severities: Mapping[str, Severity]
+) -> SubjectReport | None:
+    """Hold the files of a set against each other; ``None`` where nothing is to be said."""
+    findings: list[Finding] = []
+    skips: list[Skip] = []
+    for rule in rules:
+        if not isinstance(rule.check, OnSet):
+            continue
+        try:
+            for outcome in rule.check.check(subject, Settings()):
+                if isinstance(outcome, NoEvidence):
+                    skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=outcome.reason))
+                else:
+                    findings.append(_finding(rule, outcome, severities))
+        except Exception as error:
+            # One broken rule must not hide what the others find.
+            reason = f"{type(error).__name__}: {error}"
+            skips.append(Skip(rule=rule.id, kind="crashed", reason=reason))
+    if not findings and not skips:
+        return None
+    return SubjectReport(
+        target=subject.folder,
+        kind="set",
+        architecture=subject.architecture,
+        findings=tuple(findings),
+        skips=tuple(skips),
+    )
+
+
+def _finding(rule: Rule, hit: Hit, severities: Mapping[str, Severity]) -> Finding:
+    severity = severities.get(rule.id, hit.level)
+    fix = None
+    if hit.repair is not None:
+        fix = fix_command(hit.repair, file=hit.where.file or "", rewritable=False)
+    return Finding.of(rule, hit, where=hit.where, severity=severity, fix=fix)
+
+
+def _named(member: SetMember) -> bool:
+    stem, has_label = stem_of(member.name)
+    return bool(stem) and has_label
+
+
+def _home(member: SetMember) -> Path:
+    folder = Path(member.name).parent
+    return folder.parent if _LABEL.sub("", folder.name) == "" and folder.name else folder
+
+
+def _claimed(member: SetMember) -> tuple[object, ...] | None:
+    """Return what a file without a telling name claims to be, ``None`` for nothing."""
+    name = member.values.get("general.name") or member.values.get("general.basename")
+    if not name:
+        return None
+    sizes = ("block_count", "embedding_length")
+    return ("claimed", name, *(member.values.get(member.fields.key(size)) for size in sizes))

@@ -1,0 +1,1 @@
+"""Splits, sets of quants, companions and provenance."""
