@@ -31,6 +31,7 @@ from gguf_audit.subject import ValueType
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import Problem, ReferenceFacts, Status
 from gguf_audit.where import Where
+from llama_recipes import PLAIN, recipe
 from rule_subjects import GEMMA, LLAMA, without
 
 
@@ -254,3 +255,11 @@ def test_an_unknown_architecture_is_not_audited(tmp_path: Path) -> None:
         ("unknown-architecture", Where(file=str(file), key="general.architecture"))
     ]
     assert (report.exit_code(), report.exit_code(allow_unknown=True)) == (3, 0)
+
+
+def test_a_draft_that_reads_another_models_cache_is_audited(tmp_path: Path) -> None:
+    keys = recipe("gemma4-assistant", PLAIN)
+    [subject] = audit_targets([str(write_gguf(tmp_path / "draft.gguf", keys))], rules=ALL).subjects
+    assert (subject.status, subject.errors) == (Status.CLEAN, ())
+    assert subject.cache is not None
+    assert (list(subject.cache.implied.stores()), subject.cache.bytes) == ([], ())

@@ -227,3 +227,29 @@ def test_rules_know_what_the_user_asked_for(model: Path, checkpoint: Path) -> No
         Settings(lengths=(1024,)),
         Settings(lengths=(4096, 8192, 32768), has_expected_layout=True),
     ]
+
+
+@pytest.mark.parametrize("label", ["adapter", "mmproj", "imatrix"])
+def test_a_label_switches_no_audit_off(tmp_path: Path, label: str) -> None:
+    file = write_gguf(tmp_path / "m.gguf", {**KEYS, "general.type": label}, TENSORS)
+    assert audit(file).kind == "model"
+
+
+def test_a_name_hides_no_model_of_its_own(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "m-00001-of-00002.gguf", KEYS, TENSORS)
+    (tmp_path / "m-00002-of-00002.gguf").write_bytes(b"garbage")
+    write_gguf(tmp_path / "B.GGUF", KEYS, TENSORS)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    found = audit_targets([str(tmp_path)], rules={}).subjects
+    assert [(Path(each.target).name, [error.code for error in each.errors]) for each in found] == [
+        ("link", ["source"]),
+        ("B.GGUF", []),
+        ("m-00001-of-00002.gguf", []),
+        ("m-00002-of-00002.gguf", ["malformed"]),
+    ]
+
+
+def test_a_name_that_is_too_long_ends_no_run(model: Path) -> None:
+    found = audit_targets(["a" * 300, str(model)], rules={}).subjects
+    assert [each.status for each in found] == [Status.NOT_AUDITED, Status.CLEAN]

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import gguf_audit
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
@@ -21,9 +22,10 @@ from gguf_audit.errors import (
     SourceError,
 )
 from gguf_audit.evidence import SetMember, Settings
-from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.formats.gguf import open_gguf, shard_name
 from gguf_audit.gathering import Reference, gather
 from gguf_audit.layout import CacheLayout
+from gguf_audit.limits import LIMITS
 from gguf_audit.reference import AUTO, References, lacks
 from gguf_audit.rule import (
     Finding,
@@ -121,10 +123,21 @@ def audit_targets(
 
 
 def _target(target: str, wanted: _Wanted) -> Iterator[SubjectReport]:
-    """Audit what a target means; models of a folder against each other as well."""
+    """Audit what a target means: of a set in a folder one subject, not one per shard.
+
+    What a set's own count says are its shards; a name alone could hide another model.
+    """
+    covered: set[str] = set()
     members: list[SetMember] = []
     for located in locate(target):
-        subject, member = _audit(located, wanted, in_folder=located.name != target)
+        if located.found and located.name in covered:
+            continue
+        subject, member = _audit(located, wanted)
+        folder = Path(located.name).parent
+        covered.update(str(folder / Path(file.name).name) for file in subject.files)
+        if not subject.files:
+            # A set that can't be opened is reported once, by the first shard that is there.
+            covered.update(_siblings(located.name))
         if member is not None:
             members.append(member)
         yield subject
@@ -132,6 +145,13 @@ def _target(target: str, wanted: _Wanted) -> Iterator[SubjectReport]:
         found = audit_set(several, wanted.rules.values(), wanted.severities)
         if found is not None:
             yield found
+
+
+def _siblings(path: str) -> Iterator[str]:
+    shard = shard_name(Path(path).name)
+    if shard is not None and shard.count <= LIMITS.shards:
+        for number in range(1, shard.count + 1):
+            yield str(Path(path).with_name(shard.sibling(number)))
 
 
 def _reference(references: References, against: str) -> Reference:
@@ -148,9 +168,7 @@ def _named(references: References, gguf: Gguf, path: str) -> Reference:
         return error
 
 
-def _audit(
-    located: Located, wanted: _Wanted, *, in_folder: bool
-) -> tuple[SubjectReport, SetMember | None]:
+def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember | None]:
     """Audit a model; of one in a folder, say as well what others can be held against."""
     try:
         if located.error is not None:
@@ -168,7 +186,7 @@ def _audit(
         wanted = replace(wanted, reference=_named(wanted.named, gguf, located.name))
     report = _Audit(gguf, located.name, wanted).report()
     compared = any(isinstance(rule.check, OnSet) for rule in wanted.rules.values())
-    if not (compared and in_folder and report.kind == "model"):
+    if not (compared and located.found and report.kind == "model"):
         return report, None
     try:
         return report, member_of(gguf, located.name, _told(report))
@@ -385,6 +403,9 @@ class _Audit:
         for tokens in self._lengths():
             try:
                 rows.append(self._bytes_at(tokens, expected=expected, needed=needed))
+            except Refused:
+                # A draft model has no cache of its own: it is loaded, but never by itself.
+                break
             except AuditError as error:
                 self.evidence.missed(error)
                 break
