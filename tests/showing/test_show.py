@@ -90,6 +90,12 @@ def test_a_folder_of_models_is_shown_model_by_model(tmp_path: Path) -> None:
     assert kinds(tmp_path / "a-00002-of-00002.gguf") == [("a-00002-of-00002.gguf", "model")]
 
 
+def test_a_set_that_lacks_a_shard_is_told_once(tmp_path: Path) -> None:
+    write_split_gguf(tmp_path, KEYS, TENSORS, shards=2, stem="a")[1].unlink()
+    write_gguf(tmp_path / "b.gguf", KEYS, TENSORS)
+    assert kinds(tmp_path) == [("a-00001-of-00002.gguf", "other"), ("b.gguf", "model")]
+
+
 def test_a_checkpoint_is_a_reference_until_a_model_lies_beside_it(tmp_path: Path) -> None:
     config = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral"}
     (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")

@@ -6,13 +6,15 @@ taken as a reference: a checkpoint folder, a config, a card, a Hub id.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import gguf_audit
 from gguf_audit.engine import RUNTIMES
 from gguf_audit.errors import AuditError
-from gguf_audit.formats.gguf import MAGIC
+from gguf_audit.formats.gguf import MAGIC, shard_name
+from gguf_audit.limits import LIMITS
 from gguf_audit.overview import Overview, Shown
 from gguf_audit.reference import References
 from gguf_audit.showing._file import show_file
@@ -43,15 +45,34 @@ def _subjects(target: str) -> tuple[Overview, ...]:
             return (show_reference(References().open(target)),)
         except AuditError as error:
             return (_unread(target, "reference", error),)
-    shown: list[Overview] = []
+    return tuple(_models(target))
+
+
+def _models(target: str) -> Iterator[Overview]:
+    """Yield the model in a file, or each in a folder: a set once, not once per shard."""
+    covered: set[str] = set()
     for located in locate(target):
+        if located.name in covered:
+            continue
         try:
             if located.error is not None:
                 raise located.error
-            shown.append(show_file(located.name))
+            shown = show_file(located.name)
         except AuditError as error:
-            shown.append(_unread(located.name, "other", error))
-    return tuple(shown)
+            shown = _unread(located.name, "other", error)
+        folder = Path(located.name).parent
+        covered.update(str(folder / Path(file.name).name) for file in shown.files)
+        if not shown.files:
+            covered.update(_siblings(located.name))
+        yield shown
+
+
+def _siblings(path: str) -> Iterator[str]:
+    """Yield the other shards of a set that can't be read: it is told once."""
+    shard = shard_name(Path(path).name)
+    if shard is not None and shard.count <= LIMITS.shards:
+        for number in range(1, shard.count + 1):
+            yield str(Path(path).with_name(shard.sibling(number)))
 
 
 def _is_model(target: str) -> bool:
