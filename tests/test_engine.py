@@ -200,7 +200,7 @@ def test_a_refused_file_has_no_layout_to_compare(tmp_path: Path, checkpoint: Pat
     keys = without(LLAMA, "llama.attention.layer_norm_rms_epsilon")
     file = write_gguf(tmp_path / "model.gguf", {"general.architecture": "llama", **keys}, TENSORS)
     subject = audit(file, against=checkpoint)
-    assert [finding.rule for finding in subject.findings] == ["ARCH004"]
+    assert [finding.rule for finding in subject.findings] == ["ARCH006"]
     skips = {skip.rule: (skip.kind, skip.reason) for skip in subject.skips}
     assert skips["KV106"] == ("not-applicable", "llama.cpp refuses the file")
     assert subject.cache is None
@@ -211,7 +211,7 @@ def test_a_wrong_type_crashes_no_rule(tmp_path: Path, checkpoint: Path, key: str
     keys = {**KEYS, f"llama.{key}": (ValueType.INT64, 3)}
     subject = audit(write_gguf(tmp_path / "model.gguf", keys, TENSORS), against=checkpoint)
     assert [(finding.rule, finding.where.key) for finding in subject.findings] == [
-        ("ARCH004", f"llama.{key}")
+        ("ARCH007", f"llama.{key}")
     ]
     assert "crashed" not in {skip.kind for skip in subject.skips}
 

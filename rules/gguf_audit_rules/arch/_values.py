@@ -33,6 +33,7 @@ VALUE = "attention.value_length"
 EXPERTS = "expert_count"
 GROUPS = "expert_group_count"
 USED_GROUPS = "expert_group_used_count"
+VOCABULARY = "vocab_size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ def _difference(fields: Fields, wanted: Fields, name: str) -> Difference | None:
     stored = actual.value if actual is not None and name in fields else None
     if any(_alike(stored, other) for other in wanted.alternatives(name)):
         return None
-    read = arch.reads(fields.architecture, name)
+    # The token list has the last word on the vocabulary's size (src/llama-vocab.cpp).
+    read = name != VOCABULARY and arch.reads(fields.architecture, name)
     # Nothing uses it: other converters may leave it out.
     if not read and (name not in fields or name not in wanted):
         return None
