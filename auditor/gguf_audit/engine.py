@@ -5,25 +5,24 @@ The only module that composes. Whatever one target does, the others are audited.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gguf_audit
+from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
 from gguf_audit.errors import (
     AuditError,
     LimitError,
     MalformedError,
-    ReferenceUnavailableError,
     Refused,
     SourceError,
 )
 from gguf_audit.evidence import SetMember, Settings
 from gguf_audit.formats.gguf import open_gguf, shard_name
-from gguf_audit.gathering import Reference, gather
+from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
 from gguf_audit.reference import AUTO, References, lacks
@@ -42,13 +41,10 @@ from gguf_audit.rule import (
     SkipKind,
     fix_command,
 )
-from gguf_audit.runtime import ideal, llama_cpp
 from gguf_audit.sets import audit_set, member_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.targets import Located, locate
 from gguf_audit.verdict import (
-    BytesAt,
-    CacheReport,
     FileSummary,
     Problem,
     ReferenceFacts,
@@ -56,14 +52,10 @@ from gguf_audit.verdict import (
     SubjectReport,
 )
 
-__all__ = ["DEFAULT_LENGTHS", "REQUIRABLE", "RUNTIMES", "audit_targets"]
+__all__ = ["RUNTIMES", "audit_targets"]
 
 #: Runtimes whose behaviour the report means, and the build it was measured on.
 RUNTIMES = {"llama.cpp": "b11434", "vllm": "0.33.0"}
-#: Context lengths of the cache table; the training length is added.
-DEFAULT_LENGTHS = (4096, 32768)
-#: Parts of a reference that a user may insist on.
-REQUIRABLE = ("reference", "hub", "tokenizer", "template")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +226,8 @@ class _Audit:
     def report(self) -> SubjectReport:
         """Run the rules and say what came out."""
         findings = tuple(self._findings())
-        cache = self._cache()
-        errors = (*self.evidence.errors, *_required(self.wanted))
+        cache = cache_table(self.evidence, self.wanted.lengths)
+        errors = (*self.evidence.errors, *unmet(self.wanted.require, self.wanted.reference))
         probe = self.evidence.model.probe
         return SubjectReport(
             target=self.target,
@@ -262,7 +254,7 @@ class _Audit:
     def _findings(self) -> Iterator[Finding]:
         conversion = self.evidence.conversion
         settings = Settings(
-            lengths=self._lengths(),
+            lengths=lengths_of(self.evidence, self.wanted.lengths),
             has_expected_layout=(
                 not isinstance(conversion, Absent) and isinstance(conversion.expected, CacheLayout)
             ),
@@ -380,81 +372,3 @@ class _Audit:
                 for tensor in self.gguf.tensors.values()
             )
         )
-
-    # Cache table
-
-    def _lengths(self) -> tuple[int, ...]:
-        if self.wanted.lengths:
-            return self.wanted.lengths
-        lengths: set[int] = set(DEFAULT_LENGTHS)
-        # A wrong type is load-refused's finding.
-        with contextlib.suppress(Refused):
-            lengths.add(self.evidence.model.fields.integer("context_length") or DEFAULT_LENGTHS[0])
-        return tuple(sorted(lengths))
-
-    def _cache(self) -> CacheReport | None:
-        implied = self.evidence.model.implied
-        if not isinstance(implied, CacheLayout):
-            return None
-        conversion = self.evidence.conversion
-        expected = None if isinstance(conversion, Absent) else _known(conversion.expected)
-        needed = None if isinstance(conversion, Absent) else _known(conversion.ideal)
-        rows: list[BytesAt] = []
-        for tokens in self._lengths():
-            try:
-                rows.append(self._bytes_at(tokens, expected=expected, needed=needed))
-            except Refused:
-                # A draft model has no cache of its own: it is loaded, but never by itself.
-                break
-            except AuditError as error:
-                self.evidence.missed(error)
-                break
-        return CacheReport(implied=implied, expected=expected, ideal=needed, bytes=tuple(rows))
-
-    def _bytes_at(
-        self, tokens: int, *, expected: CacheLayout | None, needed: CacheLayout | None
-    ) -> BytesAt:
-        fields = self.evidence.model.fields
-        expected_bytes: int | None = None
-        if expected is not None and not isinstance(self.evidence.conversion, Absent):
-            expected_fields = self.evidence.conversion.expected_fields
-            if not isinstance(expected_fields, Absent):
-                expected_bytes = llama_cpp.plan(expected_fields, context=tokens).total_bytes
-        return BytesAt(
-            tokens=tokens,
-            implied=llama_cpp.plan(fields, context=tokens).total_bytes,
-            expected=expected_bytes,
-            ideal=None if needed is None else ideal.ideal_bytes(needed, tokens),
-            full_attention=llama_cpp.full_attention_bytes(fields, tokens),
-        )
-
-
-def _known(layout: CacheLayout | Absent) -> CacheLayout | None:
-    return None if isinstance(layout, Absent) else layout
-
-
-def _required(wanted: _Wanted) -> Iterator[AuditError]:
-    """Yield an error for each part of the reference that is required and isn't there."""
-    for part in sorted(wanted.require):
-        reason = _missing(part, wanted.reference)
-        if reason is not None:
-            yield ReferenceUnavailableError(f"--require {part}: {reason}")
-
-
-def _missing(part: str, checkpoint: Reference) -> str | None:
-    """Return why a required part of the reference isn't there, ``None`` if it is."""
-    if checkpoint is None:
-        return "no reference was given"
-    if isinstance(checkpoint, AuditError):
-        return "the reference can't be read"
-    if part == "hub" and checkpoint.origin != "hub":
-        return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
-    found: object = None
-    try:
-        if part == "tokenizer":
-            found = checkpoint.tokenizer
-        if part == "template":
-            found = checkpoint.chat_templates
-    except AuditError as error:
-        return error.message
-    return found.reason if isinstance(found, Absent) else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,10 +25,12 @@ from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
 from gguf_audit.where import Where
 
-__all__ = ["Evidence", "Reference", "gather"]
+__all__ = ["REQUIRABLE", "Evidence", "Reference", "gather", "unmet"]
 
 #: The reference, the reason why it can't be had, or ``None`` if none was asked for.
 Reference = Checkpoint | AuditError | None
+#: Parts of a reference that a user may insist on.
+REQUIRABLE = ("reference", "hub", "tokenizer", "template")
 
 _ARCHITECTURE_KEY = "general.architecture"
 #: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
@@ -188,3 +192,30 @@ def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
         return arch.ideal_layout(checkpoint.config)
     except AuditError as error:
         return Absent(error.message)
+
+
+def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:
+    """Yield an error for each part of the reference that is required and isn't there."""
+    for part in sorted(require):
+        reason = _missing(part, reference)
+        if reason is not None:
+            yield ReferenceUnavailableError(f"--require {part}: {reason}")
+
+
+def _missing(part: str, checkpoint: Reference) -> str | None:
+    """Return why a required part of the reference isn't there, ``None`` if it is."""
+    if checkpoint is None:
+        return "no reference was given"
+    if isinstance(checkpoint, AuditError):
+        return "the reference can't be read"
+    if part == "hub" and checkpoint.origin != "hub":
+        return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
+    found: object = None
+    try:
+        if part == "tokenizer":
+            found = checkpoint.tokenizer
+        if part == "template":
+            found = checkpoint.chat_templates
+    except AuditError as error:
+        return error.message
+    return found.reason if isinstance(found, Absent) else None

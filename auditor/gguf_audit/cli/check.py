@@ -242,7 +242,7 @@ def _lengths(items: list[str]) -> tuple[int, ...]:
 
 
 def _evidence(items: list[str]) -> frozenset[str]:
-    from gguf_audit.engine import REQUIRABLE
+    from gguf_audit.gathering import REQUIRABLE
 
     if unknown := [item for item in items if item not in REQUIRABLE]:
         what = f"{unknown[0]!r} is none of {', '.join(REQUIRABLE)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gguf_audit import arch
-from gguf_audit.engine import DEFAULT_LENGTHS
+from gguf_audit.cache_table import DEFAULT_LENGTHS
 from gguf_audit.errors import AuditError
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import KeptAt, KeptCache
