@@ -17,9 +17,12 @@ from pathlib import Path
 
 from gguf_audit.probes import _libllama
 
-TENSOR_MAP = "_Z29llama_internal_get_tensor_mapB5cxx11PK11llama_model"
-#: sizeof(std::pair<std::string, ggml_tensor *>), and where its tensor is.
-PAIR_BYTES, TENSOR_AT = 40, 32
+#: Name of the function -> bytes of one pair of the vector. libstdc++ has two kinds of
+#: strings: of 32 bytes, and a pointer whose length stands 24 bytes in front of the text.
+TENSOR_MAPS = {
+    "_Z29llama_internal_get_tensor_mapB5cxx11PK11llama_model": 40,
+    "_Z29llama_internal_get_tensor_mapPK11llama_model": 16,
+}
 #: Of ``ne`` in ``ggml_tensor`` (ggml/include/ggml.h).
 SHAPE_AT = 16
 
@@ -36,16 +39,24 @@ def tensors(library: str, model: str, *, metadata_only: bool) -> dict[str, list[
     loaded = known.load(model, metadata_only=metadata_only)
     if not loaded:
         return known.log.errors()
-    function = getattr(dll, TENSOR_MAP)
+    [(name, size)] = [found for found in TENSOR_MAPS.items() if hasattr(dll, found[0])]
+    function = getattr(dll, name)
     function.restype, function.argtypes = ctypes.POINTER(Vector), [ctypes.c_void_p]
     vector = function(loaded)[0]
-    found: dict[str, list[int]] = {}
-    for pair in range(vector.begin, vector.end, PAIR_BYTES):
-        text, length = (ctypes.c_uint64 * 2).from_address(pair)
-        tensor = ctypes.c_uint64.from_address(pair + TENSOR_AT).value
-        name = ctypes.string_at(text, length).decode()
-        found[name] = list((ctypes.c_int64 * 4).from_address(tensor + SHAPE_AT))
-    return found
+    return dict(named(pair, size) for pair in range(vector.begin, vector.end, size))
+
+
+def named(pair: int, size: int) -> tuple[str, list[int]]:
+    """Return the name and the shape of the tensor that a pair holds."""
+    text = number(pair)
+    length = number(pair + 8) if size == max(TENSOR_MAPS.values()) else number(text - 24)
+    tensor = number(pair + size - 8)
+    shape = (ctypes.c_int64 * 4).from_address(tensor + SHAPE_AT)
+    return ctypes.string_at(text, length).decode(), list(shape)
+
+
+def number(address: int) -> int:
+    return int(ctypes.c_uint64.from_address(address).value)
 
 
 if __name__ == "__main__":

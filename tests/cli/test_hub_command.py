@@ -45,6 +45,9 @@ def test_the_report_says_that_it_was_the_hub(check: Spawn, fake: FakeHub) -> Non
     assert [request.path for request in fake.requests] == [
         "/api/models/owner/model/revision/main",
         *[f"/owner/model/resolve/{COMMIT}/config.json"] * 2,
+        # the names and shapes of the tensors, from the start of the file
+        f"/owner/model/resolve/{COMMIT}/model.safetensors",
+        "/model.safetensors",
     ]
     said = check("--against", "owner/model", endpoint=fake.url).stdout
     assert (

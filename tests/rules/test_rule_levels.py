@@ -38,6 +38,12 @@ RULES = {
     "TOK005": "token-arrays-unequal: error",
     "TOK006": "token-scores-missing: error",
     "TPL001": "chat-template-lost: error",
+    "WT001": "tensor-missing: error",
+    "WT002": "tensor-unexpected: error",
+    "WT003": "tensor-shape-mismatch: error",
+    "WT004": "tensor-lost: error",
+    "WT005": "tensor-added: warning info",
+    "WT006": "parameters-changed: error",
 }
 
 

@@ -41,18 +41,28 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     names = [change.tensor.name for change in comparison.changed]
     yield Hit(
         message=(
-            f"needs {first.expected} parameters in {listed(first.group.names)} "
-            f"({first.group.source} in the checkpoint), has {first.actual}"
-            + (f"; the same of {listed(names[1:])}" if names[1:] else "")
+            f"needs {_shown(first.expected)} in {listed(first.group.names)} as in "
+            f"{first.group.source} of the checkpoint, has {_shown(first.actual)}"
+            + (f"; so it is with {listed(names[1:])}" if names[1:] else "")
         ),
         where=Where(
             tensor=first.tensor.name, layer=first.group.layer, offset=first.tensor.info_offset
         ),
-        expected=first.expected,
-        actual=first.actual,
+        expected=_listed(first.expected),
+        actual=_listed(first.actual),
         level=Severity.ERROR,
         repair=Reconvert(hint="or name the right reference"),
     )
+
+
+def _shown(sizes: tuple[int, ...] | int) -> str:
+    if isinstance(sizes, int):
+        return f"{sizes:,} parameters"
+    return " x ".join(str(size) for size in sizes)
+
+
+def _listed(sizes: tuple[int, ...] | int) -> list[int] | int:
+    return sizes if isinstance(sizes, int) else list(sizes)
 
 
 RULE = Rule(

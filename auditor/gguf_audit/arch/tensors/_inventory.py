@@ -51,11 +51,10 @@ class Inventory:
     slots: Mapping[str, Slot]
 
     def missing(self, present: Iterable[str]) -> tuple[Slot, ...]:
-        """Return the required places that nothing fills."""
+        """Return the required places that nothing fills, block by block."""
         there = frozenset(present)
-        return tuple(
-            slot for slot in self.slots.values() if slot.required and slot.name not in there
-        )
+        empty = [slot for slot in self.slots.values() if slot.required and slot.name not in there]
+        return tuple(sorted(empty, key=lambda slot: -1 if slot.layer is None else slot.layer))
 
     def homeless(self, present: Iterable[str]) -> tuple[str, ...]:
         """Return the tensors for which there is no place."""

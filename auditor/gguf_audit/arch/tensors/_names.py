@@ -133,6 +133,8 @@ _RWKV = (
     (re.compile(r"\.ffn_norm\."), ".ln2."),
     (re.compile(r"\.pre_norm\."), ".ln0."),
 )
+#: Names that mean another tensor in one architecture than in the others.
+_OWN = {("glm4", ".post_attention_layernorm"): ("ffn_norm",)}
 #: In front of a model that a head for some task wraps.
 _PREFIX = re.compile(r"^(?:model|transformer|bert|roberta|distilbert)\.")
 _EXPERT = re.compile(
@@ -177,13 +179,13 @@ class Namer:
 
     def __init__(self, architecture: str, *, trunk: int, latent: bool, experts: bool) -> None:
         rows = rows_of(architecture) or ()
+        self.architecture = architecture
         self.trunk = trunk
         #: Keys and values are projected from a latent by tensors of their own.
         self.latent = latent
         self.experts = experts
         self.once = frozenset(row.name for row in rows if row.scope == "model")
         self.each = frozenset(row.name for row in rows if row.scope != "model")
-        self.rwkv = architecture == "rwkv7"
         self._blocks: dict[str, Becomes | None] = {}
 
     def place(self, name: str) -> tuple[int | None, Becomes | None]:
@@ -193,7 +195,10 @@ class Namer:
                 name = name.replace(part, "")
         found = _BLOCK.fullmatch(name)
         if found is not None and "mtp." not in name:
-            return self._of_rwkv(*found.groups()) if self.rwkv else self._placed(*found.groups())
+            block, rest = found.groups()
+            if self.architecture == "rwkv7":
+                return self._of_rwkv(block, rest)
+            return int(block), self._in_block(rest)
         draft = _MTP.fullmatch(name)
         if draft is not None:
             part = draft[2]
@@ -204,9 +209,6 @@ class Namer:
                 part = f"{_MTP_PARTS[stem]}.{suffix}"
             return self.trunk + int(draft[1] or 0), self._in_block(part)
         return None, self._named(name, self.once)
-
-    def _placed(self, block: str, rest: str) -> tuple[int | None, Becomes | None]:
-        return int(block), self._in_block(rest)
 
     def _of_rwkv(self, block: str, rest: str) -> tuple[int | None, Becomes | None]:
         for pattern, old in _RWKV:
@@ -256,7 +258,7 @@ class Namer:
         stem, _, suffix = name.rpartition(".")
         if suffix not in ("weight", "bias"):
             stem, suffix = name, ""
-        for base in _bases(stem):
+        for base in _OWN.get((self.architecture, stem)) or _bases(stem):
             full = (f"{base}.{suffix}",) if suffix else (base, f"{base}.weight", f"{base}.bias")
             for candidate in full:
                 if candidate in there:

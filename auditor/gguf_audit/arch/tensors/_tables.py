@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
-__all__ = ["Row", "Scope", "known", "rows_of"]
+__all__ = ["FILES", "Row", "Scope", "known", "rows_of", "sections"]
 
 Scope = Literal["model", "each", "encoder", "decoder"]
 
@@ -84,7 +84,7 @@ class Row:
 def rows_of(architecture: str) -> tuple[Row, ...] | None:
     """Return what a model of an architecture is made of, ``None`` where nobody says."""
     for file in FILES:
-        for names, body in _sections(file):
+        for names, body in sections(file):
             if architecture in names:
                 return tuple(_rows(body))
     return None
@@ -92,11 +92,12 @@ def rows_of(architecture: str) -> tuple[Row, ...] | None:
 
 def known() -> frozenset[str]:
     """Return every architecture that the tables have."""
-    return frozenset(name for file in FILES for names, _ in _sections(file) for name in names)
+    return frozenset(name for file in FILES for names, _ in sections(file) for name in names)
 
 
 @functools.cache
-def _sections(file: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+def sections(file: str) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """Return the names and the body of each section of a file."""
     text = Path(__file__).with_name(file).read_text("utf-8")
     found: list[tuple[tuple[str, ...], str]] = []
     for section in text.split("\n[")[1:]:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from gguf_audit.evidence import Model
+from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
+from gguf_audit.where import Where
+from gguf_audit_rules.wt.tensor_unexpected import check
+from rule_subjects import SETTINGS, info_offset
+from wt_subjects import llama, without_tensors
+
+
+def found(subject: Model) -> list[Outcome]:
+    return list(check(subject, SETTINGS))
+
+
+def test_a_name_that_nobody_asks_for() -> None:
+    name = "blk.2.attn_q_norm.weight"
+    subject = llama((name, (16,), "F32"))
+    assert found(subject) == [
+        Hit(
+            message=f"llama.cpp b11434 has no place for {name} in a model of this architecture "
+            "and metadata: it won't load",
+            where=Where(tensor=name, offset=info_offset(subject, name)),
+            expected=[],
+            actual=[name],
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_a_block_too_many() -> None:
+    subject = llama(
+        ("blk.0.attn_norm.bias", (64,), "F32"), ("blk.3.ffn_up.weight", (64, 128), "F32")
+    )
+    [hit] = found(subject)
+    assert isinstance(hit, Hit)
+    assert hit.actual == ["blk.0.attn_norm.bias", "blk.3.ffn_up.weight"]
+
+
+def test_silent_about_what_may_be_there() -> None:
+    biases = [(f"blk.{block}.attn_q.bias", (64,), "F32") for block in range(3)]
+    scale = ("blk.2.ffn_up.scale", (1,), "F32")
+    head = ("output.weight", (64, 8), "F32")
+    assert found(llama(*biases, scale, head)) == []
+
+
+def test_silent_without_any_tensor() -> None:
+    assert found(without_tensors()) == []
