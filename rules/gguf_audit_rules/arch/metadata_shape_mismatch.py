@@ -24,9 +24,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gguf_audit import arch
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
-from gguf_audit.layout import CacheLayout, Chunked, Full, Sliding
+from gguf_audit.layout import CacheLayout, Chunked, Full, Sliding, Store
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
 from gguf_audit.subject import Absent, Origin, Tensor
 from gguf_audit.where import Where
@@ -120,13 +121,26 @@ def _projections(model: Model) -> Iterator[Outcome]:
         return
     heads = _per_block(model, HEADS, _integer(model, "block_count") or 0) or ()
     told: set[str] = set()
-    for index, store in model.implied.stores():
+    for index, store in _attention(model, model.implied):
         if isinstance(store, Full | Sliding | Chunked):
             block = _Block(model, index, store, heads[index] if index < len(heads) else 0)
             for contradiction in block.contradictions():
                 if contradiction.key not in told:
                     told.add(contradiction.key)
                     yield _hit(model, index, contradiction)
+
+
+def _attention(model: Model, implied: CacheLayout) -> Iterator[tuple[int, Store]]:
+    """Yield what each block's heads are made for, kept or, in an encoder, not."""
+    yield from implied.stores()
+    if any(layer.stores for layer in implied.layers):
+        return
+    blocks = len(implied.layers)
+    heads = _per_block(model, KV_HEADS if KV_HEADS in model.fields else HEADS, blocks) or ()
+    key, value = _effective(model, KEY_LENGTH), _effective(model, VALUE_LENGTH)
+    if key is not None and value is not None:
+        for index, kv_heads in enumerate(heads):
+            yield index, Full(kv_heads=kv_heads, key_length=key, value_length=value)
 
 
 def _latent(model: Model, implied: CacheLayout) -> Hit | None:
@@ -216,9 +230,16 @@ class _Block:
             return True
         # Some architectures store the query's gate behind the query itself; what goes
         # into the output projection tells such a query from one with more heads.
-        attended = self.heads * self.store.value_length
+        attended = self.heads * self._value_length()
         gated = self.output is None or self.output.shape[0] == attended
         return query.shape[1] == 2 * wanted and gated
+
+    def _value_length(self) -> int:
+        """Return the length of a value, by the tensor where the keys vouch for the heads."""
+        store, keys, values = self.store, self.keys, self.values
+        if keys is None or values is None or keys.shape[1] != store.kv_heads * store.key_length:
+            return store.value_length
+        return _share(values, store.kv_heads) or store.value_length
 
     def _common_length(self) -> int | None:
         """Return the length that heads have by queries and keys alike."""
@@ -285,6 +306,11 @@ def _per_block(model: Model, key: str, blocks: int) -> tuple[int, ...] | None:
         return model.fields.per_block(key, blocks)
     except Refused:
         return None
+
+
+def _effective(model: Model, key: str) -> int | None:
+    found = arch.effective(model.fields, key)
+    return found.value if found is not None and isinstance(found.value, int) else None
 
 
 def _integer(model: Model, key: str) -> int | None:

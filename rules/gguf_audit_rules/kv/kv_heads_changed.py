@@ -38,7 +38,7 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Fields, Origin
+from gguf_audit.subject import Absent, Field, Fields, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import Pair, attention, cost, differing_keys, named, pairs, window
 
@@ -122,22 +122,34 @@ def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]
         actual=first.actual,
         origin=Origin.RUNTIME_DEFAULT if found is None else found.origin,
         level=Severity.ERROR,
-        repair=_repair(fields, key, compared),
+        repair=_repair(conversion, key, compared),
     )
 
 
-def _repair(fields: Fields, key: str, compared: list[_Compared]) -> Repair:
+def _repair(conversion: Conversion, key: str, compared: list[_Compared]) -> Repair:
     """Set a scalar in place, where one number is right on all layers that it counts for."""
-    field = fields.find(key)
+    field = conversion.model.fields.find(key)
+    if key in (WIDTH, HEADS):
+        # Not the length of a head, but what it is a share of.
+        return _repair_of_share(field, conversion.expected_fields, key)
     of_windows = key.endswith("_swa")
     wanted = {
         layer.expected
         for layer in compared
         if layer.expected is not None and (layer.windowed or not of_windows)
     }
-    if field is None or not isinstance(field.value, int) or key == HEADS or len(wanted) > 1:
+    if field is None or not isinstance(field.value, int) or len(wanted) > 1:
         return Reconvert()
     return SetKey(key=field.key, value=next(iter(wanted)), present=True)
+
+
+def _repair_of_share(field: Field | None, wanted: Fields | Absent, key: str) -> Repair:
+    right = None if isinstance(wanted, Absent) else wanted.find(key)
+    if field is None or right is None:
+        return Reconvert()
+    if not isinstance(field.value, int) or not isinstance(right.value, int):
+        return Reconvert()
+    return SetKey(key=field.key, value=right.value, present=True)
 
 
 def _comparable(ours: AttentionStore, theirs: AttentionStore) -> bool:

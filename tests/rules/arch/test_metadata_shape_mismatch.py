@@ -414,3 +414,49 @@ def test_a_latents_tensors_need_its_keys() -> None:
                 repair=Reconvert(),
             )
         ]
+
+
+def test_a_gated_query_is_one_whatever_the_length_of_values_says() -> None:
+    # As Qwen 3.5 has it: the gate is behind the query.
+    gated = tensors({Q: (64, 128), K: (64, 32), V: (64, 32), OUT: (64, 64)})
+    assert found(LLAMA, gated) == []
+    keys = {**LLAMA, VALUE: 32}
+    assert found(keys, gated) == [
+        hit(gated, keys, V, key=VALUE, heads=2, length=32, repair=set_key(VALUE, 16))
+    ]
+
+
+def encoder(**changed: FieldValue) -> dict[str, FieldValue]:
+    """Return an embedding model, which keeps nothing."""
+    names = {key.removeprefix("llama."): value for key, value in LLAMA.items()}
+    names |= {"attention.sliding_window": 512, "pooling_type": 1}
+    names |= {f"attention.{name}": value for name, value in changed.items()}
+    return {f"gemma-embedding.{name}": value for name, value in names.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "projection", "rows"),
+    [
+        ("head_count_kv", 4, K, 64),
+        ("key_length", 8, K, 16),
+        ("value_length", 8, V, 16),
+        ("head_count", 2, Q, 32),
+    ],
+)
+def test_an_encoder_keeps_nothing_and_has_heads(
+    name: str, value: int, projection: str, rows: int
+) -> None:
+    assert found(encoder(), tensors()) == []
+    [hit] = found(encoder(**{name: value}), tensors())
+    key = f"gemma-embedding.attention.{name}"
+    assert (hit.where.key, hit.where.tensor) == (key, f"blk.0.{projection}.weight")
+    assert (hit.actual, hit.expected) == (rows, 64 if projection == Q else 32)
+
+
+def test_an_encoder_without_a_number_of_heads_is_left_to_others() -> None:
+    headless = {key: value for key, value in encoder().items() if "head_count" not in key}
+    assert found(headless, tensors()) == []
+    lost = {key: value for key, value in encoder().items() if not key.endswith("head_count_kv")}
+    assert [hit.where.key for hit in found(lost, tensors())] == [
+        "gemma-embedding.attention.head_count_kv"
+    ]

@@ -13,6 +13,7 @@ from gguf_audit_rules.kv.kv_heads_changed import check
 from rule_subjects import GEMMA, LLAMA, SETTINGS, compared, conversion, layers, model, without
 
 HEADS, KV_HEADS = "llama.attention.head_count", "llama.attention.head_count_kv"
+WIDTH = "llama.embedding_length"
 KEY, VALUE = "llama.attention.key_length", "llama.attention.value_length"
 RIGHT_COST = "where a right conversion keeps 12 MiB"
 
@@ -21,7 +22,9 @@ def full(kv_heads: int = 1, key_length: int = 8, value_length: int = 8) -> Full:
     return Full(kv_heads=kv_heads, key_length=key_length, value_length=value_length)
 
 
-def said(actual: Mapping[str, FieldValue], expected: Mapping[str, Scalar] = LLAMA) -> list[Hit]:
+def said(
+    actual: Mapping[str, FieldValue], expected: Mapping[str, Scalar | Sequence[Scalar]] = LLAMA
+) -> list[Hit]:
     hits = list(check(conversion(actual, expected), SETTINGS))
     return [hit for hit in hits if isinstance(hit, Hit)]
 
@@ -131,9 +134,23 @@ def test_query_heads_from_which_everything_else_follows_are_one_cause() -> None:
             actual=2,
             origin=Origin.KEY,
             level=Severity.ERROR,
-            repair=Reconvert(),
+            repair=set_key(HEADS, 4),
         )
     ]
+
+
+def test_a_share_of_a_wrong_embedding_is_set_by_the_embedding() -> None:
+    right = without(LLAMA, KEY, VALUE)
+    [hit] = said({**right, WIDTH: 128}, right)
+    assert (hit.where.key, hit.expected, hit.actual) == (WIDTH, 16, 32)
+    # 64 elements of the embedding, not the 16 of a head.
+    assert hit.repair == set_key(WIDTH, 64)
+
+
+def test_one_number_of_heads_for_layers_that_differ_is_not_set() -> None:
+    right = without(LLAMA, KV_HEADS, KEY, VALUE)
+    hits = said({**right, HEADS: 2}, {**right, HEADS: (4, 4, 4)})
+    assert [(hit.where.key, hit.repair) for hit in hits] == [(HEADS, Reconvert())]
 
 
 def odd(
