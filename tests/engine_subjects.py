@@ -28,7 +28,12 @@ from rule_subjects import LLAMA
 ALL = {rule.id: rule for rule in load()}
 
 
-KEYS: dict[str, FieldValue] = {"general.architecture": "llama", **LLAMA}
+KEYS: dict[str, FieldValue] = {
+    "general.architecture": "llama",
+    **LLAMA,
+    # a model without a vocabulary, which is how llama.cpp loads it
+    "tokenizer.ggml.model": "none",
+}
 TENSORS = llama_tensors(blocks=3, embedding=64, queries=64, keys=32, feed_forward=128, vocabulary=8)
 CONFIG: dict[str, Json] = {
     "architectures": ["LlamaForCausalLM"],

@@ -37,6 +37,8 @@ RULES = {
     "TOK004": "special-id-changed: error warning info",
     "TOK005": "token-arrays-unequal: error",
     "TOK006": "token-scores-missing: error",
+    "TOK007": "vocabulary-type-wrong: error",
+    "TOK008": "vocabulary-incomplete: error",
     "TPL001": "chat-template-lost: error",
     "WT001": "tensor-missing: error",
     "WT002": "tensor-unexpected: error",

@@ -7,10 +7,30 @@ from __future__ import annotations
 
 from gguf_audit.subject import Array, Gguf, Origin, Value
 
-__all__ = ["BPE", "MODEL", "SCORED", "SPECIAL_KEYS", "default_id", "special_id", "tokens"]
+__all__ = [
+    "BPE",
+    "MERGED",
+    "MERGES",
+    "MODEL",
+    "NO_VOCABULARY",
+    "PRE",
+    "SCORED",
+    "SPECIAL_KEYS",
+    "TOKENS",
+    "default_id",
+    "special_id",
+    "tokens",
+]
 
 MODEL = "tokenizer.ggml.model"
+PRE = "tokenizer.ggml.pre"
+TOKENS = "tokenizer.ggml.tokens"
+MERGES = "tokenizer.ggml.merges"
 BPE = "gpt2"
+#: Models whose merges llama.cpp reads, and doesn't do without.
+MERGED = frozenset({BPE, "hybriddna", "whitespace", "gemma4"})
+#: Models that say that there is no vocabulary: nothing else is read.
+NO_VOCABULARY = frozenset({"no_vocab", "none"})
 #: Models whose tokenizer can't work without a score per token: unigram and SentencePiece
 #: merge by score (src/llama-vocab.cpp, llm_tokenizer_spm and llm_tokenizer_ugm).
 SCORED = frozenset({"llama", "t5", "plamo2"})
@@ -42,7 +62,7 @@ DEFAULTS: dict[str, dict[str, int]] = {
 
 def tokens(gguf: Gguf) -> Array | None:
     """Return the token list, ``None`` where there is none."""
-    return gguf.array("tokenizer.ggml.tokens")
+    return gguf.array(TOKENS)
 
 
 def special_id(gguf: Gguf, name: str) -> Value[int] | None:

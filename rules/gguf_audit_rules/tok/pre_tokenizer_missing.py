@@ -1,8 +1,8 @@
 """A BPE vocabulary doesn't say how text is split before merging.
 
 ## What it does
-Looks for `tokenizer.ggml.pre` where the tokenizer is byte-pair encoding (`gpt2`). Other
-kinds of tokenizer don't use the key and are never reported.
+Looks for `tokenizer.ggml.pre` where the tokenizer is byte-pair encoding (`gpt2`); an empty
+name is none. Other kinds of tokenizer don't use the key and are never reported.
 
 ## Why it matters
 llama.cpp falls back to its `default` splitter with a line in the log (`GENERATION QUALITY
@@ -24,22 +24,23 @@ from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import BPE, MODEL
-
-KEY = "tokenizer.ggml.pre"
+from gguf_audit_rules.tok._vocabulary import PRE as KEY
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if a BPE vocabulary has no pre-tokenizer."""
     del settings
     gguf = model.gguf
-    if gguf.string(MODEL) != BPE or KEY in gguf.fields:
+    stored = gguf.fields.get(KEY)
+    # llama.cpp asks whether the name is empty, not whether there is one.
+    if gguf.string(MODEL) != BPE or (stored is not None and stored.value != ""):
         return
     # A vocabulary by itself generates nothing; it is only out of date.
     level = Severity.ERROR if gguf.tensors else Severity.INFO
     yield Hit(
-        message=f"needs a pre-tokenizer for its BPE vocabulary, {KEY} is absent: "
-        "llama.cpp splits text by 'default'",
-        where=Where(key=KEY),
+        message=f"needs a pre-tokenizer for its BPE vocabulary, {KEY} is "
+        f"{'absent' if stored is None else 'empty'}: llama.cpp splits text by 'default'",
+        where=Where(key=KEY, offset=None if stored is None else stored.offset),
         expected="the name of the reference's splitter",
         actual="default",
         origin=Origin.RUNTIME_DEFAULT,
