@@ -152,29 +152,19 @@ class Cursor:
         while left:
             self._require(LENGTH_BYTES, f"{what}, string {count - left + 1} of {count}")
             buffer, at = self._buffer, self._at
-            last = len(buffer) - LENGTH_BYTES
+            begins, last = at, len(buffer) - LENGTH_BYTES
             # The loop that a vocabulary of 262,144 tokens spends its time in.
             while left and at <= last:
+                begins = at
                 at += LENGTH_BYTES + unpack(buffer, at)[0]
                 left -= 1
-            # The last string may go on behind the window, or claim to.
-            beyond = at - len(buffer)
-            if beyond <= 0:
+            if at <= len(buffer):
                 self._at = at
                 continue
-            # Back to where it begins: an error shall name that place.
-            self._at, length = self._last_string()
-            self.skip(length, f"{what}, string {count - left} of {count}")
-
-    def _last_string(self) -> tuple[int, int]:
-        """Return place in the window and length of the string that leaves the window."""
-        at = self._at
-        while True:
-            length: int = self._u64.unpack_from(self._buffer, at)[0]
-            at += LENGTH_BYTES
-            if at + length > len(self._buffer):
-                return at, length
-            at += length
+            # The last string goes on behind the window, or claims to: back to where it
+            # begins, because an error shall name that place.
+            self._at = begins + LENGTH_BYTES
+            self.skip(at - self._at, f"{what}, string {count - left} of {count}")
 
     def strings(self, count: int, what: str) -> list[str]:
         """Take strings; bytes that aren't UTF-8 become lone surrogates."""
