@@ -23,8 +23,9 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import BPE, MODEL
-from gguf_audit_rules.tok._vocabulary import PRE as KEY
+from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE
+
+KEY = PRE
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:

@@ -5,6 +5,7 @@ import pytest
 from gguf_audit.evidence import Conversion
 from gguf_audit.rule import Hit, NoEvidence, SetChatTemplate, Severity
 from gguf_audit.subject import Absent
+from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tpl.chat_template_lost import KEY, check
 from rule_subjects import LLAMA, SETTINGS, checkpoint, conversion, offset
@@ -12,8 +13,8 @@ from rule_subjects import LLAMA, SETTINGS, checkpoint, conversion, offset
 TEMPLATE = "{{ bos_token }}"
 
 
-def beside(templates: dict[str, str] | Absent, stored: str | None = None) -> Conversion:
-    keys = {} if stored is None else {KEY: stored}
+def beside(templates: dict[str, str] | Absent, stored: FieldValue | None = None) -> Conversion:
+    keys: dict[str, FieldValue] = {} if stored is None else {KEY: stored}
     return conversion({**LLAMA, **keys}, reference=checkpoint(templates=templates))
 
 
@@ -55,15 +56,24 @@ def test_fires_for_a_lost_template() -> None:
     ]
 
 
-def test_fires_for_an_empty_template() -> None:
-    subject = beside({"default": TEMPLATE}, stored="")
+EMPTY: list[tuple[FieldValue, object, str]] = [
+    ("", "", "empty: llama.cpp falls back to ChatML"),
+    (" \n\t", " \n\t", "nothing but spaces: llama.cpp makes empty prompts"),
+    (5, 5, "no string but 5: llama.cpp takes that for the template's text"),
+    (True, True, "no string but True: llama.cpp takes that for the template's text"),
+    ([TEMPLATE], "an array", "an array: llama.cpp leaves it out and falls back to ChatML"),
+]
+
+
+@pytest.mark.parametrize(("stored", "actual", "said"), EMPTY)
+def test_fires_for_what_is_no_template(stored: FieldValue, actual: object, said: str) -> None:
+    subject = beside({"default": TEMPLATE}, stored=stored)
     assert list(check(subject, SETTINGS)) == [
         Hit(
-            message=f"needs the reference's chat template, {KEY} is empty: "
-            "llama.cpp falls back to ChatML",
+            message=f"needs the reference's chat template, {KEY} is {said}",
             where=Where(key=KEY, offset=offset(subject, KEY)),
             expected=TEMPLATE,
-            actual="",
+            actual=actual,
             level=Severity.ERROR,
             repair=SetChatTemplate(template=TEMPLATE),
         )
