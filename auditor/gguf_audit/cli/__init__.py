@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 __all__ = ["main"]
@@ -9,6 +10,8 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command; an interrupt is no traceback, whenever it comes."""
+    # Imports make many objects and no garbage: collecting meanwhile costs a short run 5%.
+    gc.set_threshold(100_000)
     try:
         # Imported here because half of a short run is spent on imports.
         from gguf_audit.cli.application import app
