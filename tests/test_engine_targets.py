@@ -80,6 +80,7 @@ def test_a_vocabulary_needs_no_hyper_parameters(tmp_path: Path) -> None:
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "llama-bpe",
         "tokenizer.ggml.tokens": ["a", "b"],
+        "tokenizer.ggml.merges": ["a b"],
         "tokenizer.ggml.eos_token_id": 2,
     }
     subject = audit(write_gguf(tmp_path / "vocabulary.gguf", keys))

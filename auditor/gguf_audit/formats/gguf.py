@@ -18,7 +18,7 @@ from gguf_audit.errors import LimitError, MalformedError, SourceError
 from gguf_audit.formats._header import MAGIC, read_header
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
-from gguf_audit.subject import Field, FileFacts, Gguf, Tensor
+from gguf_audit.subject import Field, FileFacts, Gguf, Tensor, ValueType
 from gguf_audit.where import Where
 
 __all__ = ["MAGIC", "ShardName", "open_gguf", "read_gguf", "read_gguf_set", "shard_name"]
@@ -122,17 +122,28 @@ def _numbered(facts: FileFacts, index: int) -> FileFacts:
     return replace(facts, tensors=tensors)
 
 
-def _integer(facts: FileFacts, key: str) -> int | None:
+def _integer(facts: FileFacts, key: str, type_: ValueType) -> int | None:
+    """Return an integer of exactly this type, ``None`` where the key is absent.
+
+    llama.cpp refuses any other type, or aborts (llama_model_loader, ``get_key`` and
+    ``gguf_get_val_u16``); taken for absent it would make a single file of a set.
+    """
     found = next((field for field in facts.fields if field.key == key), None)
-    if found is None or isinstance(found.value, bool) or not isinstance(found.value, int):
+    if found is None:
         return None
+    if found.type is not type_ or not isinstance(found.value, int):
+        has = "of no type" if found.type is None else found.type.name.lower()
+        raise MalformedError(
+            f"{key} of {facts.name} is {has}, expected {type_.name.lower()}",
+            where=Where(file=facts.name, key=key, offset=found.offset),
+        )
     return found.value
 
 
 def _split_count(facts: FileFacts) -> int:
     # llama.cpp goes by the key alone; without it a file stands for itself, whatever
     # its name says (llama_model_loader, "n_split").
-    return _integer(facts, SPLIT_COUNT) or 0
+    return _integer(facts, SPLIT_COUNT, ValueType.UINT16) or 0
 
 
 def _agreed_name(name: str, facts: FileFacts, count: int, limits: Limits) -> ShardName:
@@ -143,7 +154,7 @@ def _agreed_name(name: str, facts: FileFacts, count: int, limits: Limits) -> Sha
         )
     said = shard_name(name)
     if said is None:
-        number = _integer(facts, SPLIT_NUMBER)
+        number = _integer(facts, SPLIT_NUMBER, ValueType.UINT16)
         which = "one" if number is None else f"number {number + 1}"
         raise MalformedError(
             f"this is shard {which} of {count}, but its name doesn't end in -00001-of-{count:05d}.gguf "
@@ -176,7 +187,7 @@ def _all_there(tree: Tree, names: Sequence[str], limits: Limits) -> None:
 
 def _check_shard(facts: FileFacts, index: int, count: int) -> None:
     for key, wanted in ((SPLIT_COUNT, count), (SPLIT_NUMBER, index)):
-        found = _integer(facts, key)
+        found = _integer(facts, key, ValueType.UINT16)
         if found != wanted:
             has = "no such number" if found is None else str(found)
             raise MalformedError(
@@ -186,7 +197,7 @@ def _check_shard(facts: FileFacts, index: int, count: int) -> None:
 
 
 def _check_tensors(files: Sequence[FileFacts]) -> None:
-    wanted = _integer(files[0], SPLIT_TENSORS)
+    wanted = _integer(files[0], SPLIT_TENSORS, ValueType.INT32)
     found = sum(len(file.tensors) for file in files)
     if wanted is not None and wanted != found:
         raise MalformedError(
