@@ -19,17 +19,21 @@ create_tensor`; what it creates was enumerated and compared for 147 architecture
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
+from gguf_audit.arch.tensors import Slot
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed, places
 
+BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.([0-9]{1,9})\.")
+
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
-    """Yield one hit for all that is missing."""
+    """Yield one hit for blocks that aren't there, one for all else that is missing."""
     del settings
     inventory = places(model)
     if isinstance(inventory, Absent):
@@ -37,16 +41,36 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             yield NoEvidence(inventory.reason)
         return
     missing = inventory.missing(model.gguf.tensors)
-    if missing:
-        names = [slot.name for slot in missing]
-        yield Hit(
-            message=f"llama.cpp needs {listed(names)}, absent from the file: it won't load",
-            where=Where(tensor=names[0], layer=missing[0].layer),
-            expected=names,
-            actual=[],
-            level=Severity.ERROR,
-            repair=Reconvert(),
-        )
+    end = _blocks(model)
+    beyond = [slot for slot in missing if _beyond(slot, end)]
+    if beyond:
+        # fewer blocks than the metadata says: that key's cause, if anybody tells it
+        yield _hit(beyond, key=model.fields.key("block_count"))
+    rest = [slot for slot in missing if not _beyond(slot, end)]
+    if rest:
+        yield _hit(rest)
+
+
+def _blocks(model: Model) -> int:
+    """Return how many blocks have tensors, counted to the last one."""
+    found = (BLOCK.match(name) for name in model.gguf.tensors)
+    return max((int(match[1]) + 1 for match in found if match), default=0)
+
+
+def _beyond(slot: Slot, end: int) -> bool:
+    return slot.layer is not None and slot.layer >= end
+
+
+def _hit(missing: Sequence[Slot], key: str | None = None) -> Hit:
+    names = [slot.name for slot in missing]
+    return Hit(
+        message=f"llama.cpp needs {listed(names)}, absent from the file: it won't load",
+        where=Where(key=key, tensor=names[0], layer=missing[0].layer),
+        expected=names,
+        actual=[],
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_missing import check
 from llama_recipes import PLAIN, recipe
-from rule_subjects import SETTINGS, model
+from rule_subjects import LLAMA, SETTINGS, model
 from wt_subjects import llama, without_tensors
 
 
@@ -41,6 +41,15 @@ def test_all_that_is_missing_is_one_finding() -> None:
     assert found(llama(lacking=tuple(names))) == [
         missing(*sorted(names), shown=", ".join(sorted(names)[:4]) + " and 2 more", layer=0)
     ]
+
+
+def test_blocks_that_are_not_there_are_their_number_s() -> None:
+    keys = {**LLAMA, "llama.block_count": 4}
+    last, end = found(llama(keys=keys, lacking=("blk.1.ffn_up.weight",)))
+    assert isinstance(last, Hit)
+    assert isinstance(end, Hit)
+    assert last.where == Where(key="llama.block_count", tensor="blk.3.attn_norm.weight", layer=3)
+    assert end.where == Where(tensor="blk.1.ffn_up.weight", layer=1)
 
 
 def test_silent_where_nothing_is_missing() -> None:

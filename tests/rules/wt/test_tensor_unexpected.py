@@ -28,13 +28,14 @@ def test_a_name_that_nobody_asks_for() -> None:
     ]
 
 
-def test_a_block_too_many() -> None:
-    subject = llama(
-        ("blk.0.attn_norm.bias", (64,), "F32"), ("blk.3.ffn_up.weight", (64, 128), "F32")
-    )
-    [hit] = found(subject)
-    assert isinstance(hit, Hit)
-    assert hit.actual == ["blk.0.attn_norm.bias", "blk.3.ffn_up.weight"]
+def test_blocks_too_many_are_their_number_s() -> None:
+    last = "blk.3.ffn_up.weight"
+    odd, beyond = "blk.0.attn_norm.bias", (last, (64, 128), "F32")
+    hits = found(llama((odd, (64,), "F32"), beyond))
+    assert [(hit.where.key, hit.actual) for hit in hits if isinstance(hit, Hit)] == [
+        ("llama.block_count", [last]),
+        (None, [odd]),
+    ]
 
 
 def test_silent_about_what_may_be_there() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gguf_audit.arch.tensors._inventory import is_scale
-from gguf_audit.arch.tensors._names import CONVERTED, DROPPED, Namer
+from gguf_audit.arch.tensors._names import CONVERTED, Namer
 from gguf_audit.subject import Absent, Fields, StoredTensor, Tensor
 
 __all__ = [
@@ -141,8 +141,7 @@ def converted(fields: Fields, tensors: Mapping[str, StoredTensor]) -> Converted 
     )
     found = _Expected()
     for name, stored in tensors.items():
-        if not DROPPED.match(name):
-            _take(found, namer, name, stored)
+        _take(found, namer, name, stored)
     return Converted(groups=tuple(found.groups.values()), unknown=tuple(found.unknown), trunk=trunk)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gguf_audit.arch.tensors._tables import rows_of
 
-__all__ = ["CONVERTED", "DROPPED", "Becomes", "Namer"]
+__all__ = ["CONVERTED", "Becomes", "Namer"]
 
 #: Architectures whose conversion we have seen, tensor by tensor.
 CONVERTED = frozenset(
@@ -114,7 +114,7 @@ DROPPED = re.compile(
 #: What a model of several modalities calls its language model.
 _TEXT_PARTS = ("language_model.", "text_model.")
 #: In front of a block's number.
-_BLOCK = re.compile(r"(?:.*?\.)?(?:layers|layer|h|blocks|block)\.([0-9]{1,5})(\..+)")
+_BLOCK = re.compile(r"((?:.*?\.)?(?:layers|layer|h|blocks|block)\.)([0-9]{1,5})(\..+)")
 #: Multi-token prediction in a part of its own, whose blocks come after the trunk's.
 _MTP = re.compile(r"(?:model\.)?mtp\.(?:layers\.([0-9]{1,5}))?(.*)")
 _MTP_PARTS = {
@@ -186,7 +186,7 @@ class Namer:
         self.experts = experts
         self.once = frozenset(row.name for row in rows if row.scope == "model")
         self.each = frozenset(row.name for row in rows if row.scope != "model")
-        self._blocks: dict[str, Becomes | None] = {}
+        self._blocks: dict[tuple[str, str], Becomes | None] = {}
 
     def place(self, name: str) -> tuple[int | None, Becomes | None]:
         """Return the block and what the tensor becomes there, ``None`` for who knows."""
@@ -195,20 +195,22 @@ class Namer:
                 name = name.replace(part, "")
         found = _BLOCK.fullmatch(name)
         if found is not None and "mtp." not in name:
-            block, rest = found.groups()
+            prefix, block, rest = found.groups()
             if self.architecture == "rwkv7":
                 return self._of_rwkv(block, rest)
-            return int(block), self._in_block(rest)
+            return int(block), self._in_block(rest, prefix)
+        if DROPPED.match(name):
+            return None, Becomes(())
         draft = _MTP.fullmatch(name)
-        if draft is not None:
-            part = draft[2]
-            if draft[1] is None:
-                stem, _, suffix = part.rpartition(".")
-                if stem not in _MTP_PARTS:
-                    return None, None
-                part = f"{_MTP_PARTS[stem]}.{suffix}"
-            return self.trunk + int(draft[1] or 0), self._in_block(part)
-        return None, self._named(name, self.once)
+        if draft is None:
+            return None, self._named(name, self.once)
+        rest = draft[2]
+        if draft[1] is None:
+            stem, _, suffix = rest.rpartition(".")
+            if stem not in _MTP_PARTS:
+                return None, None
+            rest = f"{_MTP_PARTS[stem]}.{suffix}"
+        return self.trunk + int(draft[1] or 0), self._in_block(rest)
 
     def _of_rwkv(self, block: str, rest: str) -> tuple[int | None, Becomes | None]:
         for pattern, old in _RWKV:
@@ -223,10 +225,12 @@ class Namer:
     def _known_once(self, name: str) -> Becomes | None:
         return Becomes((name,)) if name in self.once else None
 
-    def _in_block(self, rest: str) -> Becomes | None:
-        if rest not in self._blocks:
-            self._blocks[rest] = self._of_block(rest)
-        return self._blocks[rest]
+    def _in_block(self, rest: str, prefix: str = "") -> Becomes | None:
+        # experts make tens of thousands of names, but every block has the same
+        if (prefix, rest) not in self._blocks:
+            dropped = DROPPED.match(f"{prefix}0{rest}") is not None
+            self._blocks[prefix, rest] = Becomes(()) if dropped else self._of_block(rest)
+        return self._blocks[prefix, rest]
 
     def _of_block(self, rest: str) -> Becomes | None:
         expert = _EXPERT.fullmatch(rest)
