@@ -16,6 +16,7 @@ from gguf_audit.runtime.vocabulary import (
     special_id,
     tokens,
 )
+from gguf_audit.subject import Gguf
 
 __all__ = [
     "BPE",
@@ -28,6 +29,13 @@ __all__ = [
     "SPECIAL_KEYS",
     "TOKENS",
     "default_id",
+    "embedding_rows",
     "special_id",
     "tokens",
 ]
+
+
+def embedding_rows(gguf: Gguf) -> int | None:
+    """Return the rows of ``token_embd.weight``, ``None`` where there is no such matrix."""
+    embedding = gguf.tensors.get("token_embd.weight")
+    return embedding.shape[1] if embedding is not None and len(embedding.shape) == 2 else None

@@ -23,7 +23,7 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import default_id, tokens
+from gguf_audit_rules.tok._vocabulary import TOKENS, default_id, embedding_rows, tokens
 
 PREFIX, SUFFIX = "tokenizer.ggml.", "_token_id"
 #: ``LLAMA_TOKEN_NULL``, -1, in 32 bits without a sign.
@@ -53,6 +53,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(hint="or gguf-new-metadata --special-token-by-id, with the right id"),
+            # The embedding has its row: it's the token list that is too short.
+            also=(TOKENS,) if value < (embedding_rows(gguf) or 0) else (),
         )
 
 
@@ -61,6 +63,6 @@ RULE = Rule(
     name="special-id-out-of-range",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("TOK004",),
+    defers_to=("TOK004", "TOK002"),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
 )

@@ -2,7 +2,8 @@
 
 ## What it does
 Compares the lengths of `tokenizer.ggml.scores` and `tokenizer.ggml.token_type`, where they
-are present, with the number of tokens.
+are present, with the number of tokens. A list that is as long as the embedding is right,
+and the tokens are not: that is said once, of the token list.
 
 ## Why it matters
 Each token takes its score and type from the same place in the other lists. A short list is
@@ -23,7 +24,7 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import tokens
+from gguf_audit_rules.tok._vocabulary import TOKENS, embedding_rows, tokens
 
 PARALLEL = ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
 
@@ -46,6 +47,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(),
+            # As long as the embedding: it's the token list that is wrong.
+            also=(TOKENS,) if parallel.count == embedding_rows(model.gguf) else (),
         )
 
 
@@ -54,5 +57,6 @@ RULE = Rule(
     name="token-arrays-unequal",
     levels=(Severity.ERROR,),
     check=OnModel(check),
+    defers_to=("TOK002",),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
 )

@@ -73,3 +73,13 @@ def test_every_id_is_looked_at() -> None:
         if isinstance(hit, Hit)
     ]
     assert keys == [BOS, FIM]
+
+
+@pytest.mark.parametrize(
+    ("rows", "also"),
+    [(9, ("tokenizer.ggml.tokens",)), (8, ())],
+    ids=["the tokens are too few", "the id is wrong"],
+)
+def test_the_embedding_says_what_is_wrong(rows: int, also: tuple[str, ...]) -> None:
+    subject = model({**tokens(2), EOS: 8}, [("token_embd.weight", (64, rows), "F32")])
+    assert [hit.also for hit in check(subject, SETTINGS) if isinstance(hit, Hit)] == [also]

@@ -61,3 +61,14 @@ def test_both_lists_are_looked_at() -> None:
     both = model({**tokens(3), SCORES: [0.0], TYPES: [1]})
     keys = [hit.where.key for hit in check(both, SETTINGS) if isinstance(hit, Hit)]
     assert keys == [SCORES, TYPES]
+
+
+@pytest.mark.parametrize(
+    ("rows", "also"),
+    [(3, ("tokenizer.ggml.tokens",)), (2, ()), (4, ())],
+    ids=["the tokens are wrong", "the scores are wrong", "both are"],
+)
+def test_the_embedding_says_which_list_is_wrong(rows: int, also: tuple[str, ...]) -> None:
+    embedding = [("token_embd.weight", (64, rows), "F32")]
+    subject = model({**tokens(2), SCORES: [0.0] * 3}, embedding)
+    assert [hit.also for hit in check(subject, SETTINGS) if isinstance(hit, Hit)] == [also]
