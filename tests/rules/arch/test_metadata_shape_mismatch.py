@@ -428,7 +428,9 @@ def test_a_gated_query_is_one_whatever_the_length_of_values_says() -> None:
 
 def encoder(**changed: FieldValue) -> dict[str, FieldValue]:
     """Return an embedding model, which keeps nothing."""
-    names = {key.removeprefix("llama."): value for key, value in LLAMA.items()}
+    names: dict[str, FieldValue] = {
+        key.removeprefix("llama."): value for key, value in LLAMA.items()
+    }
     names |= {"attention.sliding_window": 512, "pooling_type": 1}
     names |= {f"attention.{name}": value for name, value in changed.items()}
     return {f"gemma-embedding.{name}": value for name, value in names.items()}
