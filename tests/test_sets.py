@@ -192,6 +192,7 @@ def test_what_is_wrong_without_its_siblings_is_said_once(tmp_path: Path) -> None
         # Another model, even one that a lazy converter gave the same name.
         ("other-Q4_0.gguf", True, {"llama.rope.freq_base": 1e4}),
         ("m-7b-Q4_0.gguf", True, {"llama.rope.freq_base": 1e4, "general.name": "Small Llama"}),
+        ("m-F16.gguf", True, {"general.architecture": "llama4"}),
         ("other.gguf", True, {"general.name": "Other", "llama.rope.freq_base": 1e4}),
         # Companions.
         ("mmproj-m-F16.gguf", False, {"general.architecture": "clip"}),
@@ -207,6 +208,14 @@ def test_silent_about_other_files_of_a_folder(
     for sibling in ("m-Q4_K_M.gguf", "m-Q5_K_M.gguf", "m-Q8_0.gguf"):
         write(tmp_path, sibling)
     write(tmp_path, name, runs=runs, **changed)
+    assert findings(tmp_path) == []
+
+
+def test_silent_about_files_for_other_machines(tmp_path: Path) -> None:
+    # The same numbers, in the other order of bytes.
+    for name in ("m-Q4_0.gguf", "m-Q5_0.gguf", "m-Q8_0.gguf"):
+        write(tmp_path, name)
+    write_gguf(tmp_path / "m-F16.gguf", NAMED, TENSORS, byte_order="big")
     assert findings(tmp_path) == []
 
 

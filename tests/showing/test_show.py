@@ -10,14 +10,14 @@ import jsonschema
 import pytest
 
 from gguf_audit.formats.card import list_cards
-from gguf_audit.overview import Entry, Group, Overview
+from gguf_audit.overview import Entry, Group, Overview, Shown
 from gguf_audit.report.show import render_json, render_text, schema
 from gguf_audit.report.style import Style
 from gguf_audit.showing import show
 from gguf_audit.subject import ValueType
 from gguf_audit.testing import FieldValue, write_gguf, write_split_gguf
 from recipes import find_recipes, read_recipe
-from rule_subjects import LLAMA
+from rule_subjects import GEMMA, LLAMA
 
 GOLDEN = Path(__file__).parent / "golden"
 #: What a file's text is compared with, and which recipe makes the file.
@@ -208,6 +208,28 @@ def test_special_ids_come_with_their_text(tmp_path: Path) -> None:
     }
 
 
+def test_a_default_id_beyond_the_vocabulary_is_none(tmp_path: Path) -> None:
+    # llama.cpp assumes 11 for a vocabulary split by merges, and drops it here.
+    subject = shown_of(tmp_path, {**KEYS, **VOCABULARY, "tokenizer.ggml.model": "gpt2"})
+    names = [e.name for group in subject.groups if group.name == "tokenizer" for e in group.entries]
+    assert names == list(VOCABULARY)
+
+
+@pytest.mark.parametrize("window", [512, 0])
+def test_the_base_of_windowed_layers_is_told_where_there_are_any(
+    tmp_path: Path, window: int
+) -> None:
+    keys: dict[str, FieldValue] = {**GEMMA, "gemma3.attention.sliding_window": window}
+    del keys["gemma3.rope.freq_base_swa"]
+    subject = shown_of(tmp_path, {"general.architecture": "gemma3", **keys})
+    told = [e.value for group in subject.groups for e in group.entries if "freq_base_swa" in e.name]
+    assert told == ([10000.0] if window else [])
+
+
+def test_nothing_shown_is_no_success() -> None:
+    assert Shown(version="0", runtimes={}, subjects=()).exit_code == 3
+
+
 def test_a_card_of_no_published_config_says_so(tmp_path: Path) -> None:
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 8}
     card = {"card": 1, "id": "org/m", "published": False, "config": config}
@@ -222,8 +244,7 @@ def test_a_card_of_no_published_config_says_so(tmp_path: Path) -> None:
 def text_of(*entries: Entry, style: Style | None = None) -> list[str]:
     group = Group(name="model", entries=entries)
     overview = Overview(target="m", kind="model", groups=(group,))
-    shown = show("nothing.gguf")
-    shown = type(shown)(version="0", runtimes={}, subjects=(overview,))
+    shown = Shown(version="0", runtimes={}, subjects=(overview,))
     return render_text(shown, style).splitlines()[3:]
 
 
