@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,24 @@ def test_a_crash_hides_nothing_else(model: Path) -> None:
         Skip(rule="AA000", kind="crashed", reason="ZeroDivisionError: by zero"),
     )
     assert report.exit_code(None) == 3
+
+
+def test_a_level_that_a_rule_does_not_declare_is_a_crash(model: Path) -> None:
+    said = hit("declared", "z"), hit("not declared", "y", Severity.INFO), hit("after", "x")
+    strict = replace(rule("AA000", *said), levels=(Severity.ERROR,))
+    report = audit_targets([str(model)], rules={r.id: r for r in (strict, CAUSE)})
+    [subject] = report.subjects
+    assert [finding.message for finding in subject.findings] == ["declared", "cause"]
+    reason = "ValueError: a finding of level info, which AA000 lacks"
+    assert subject.skips == (Skip(rule="AA000", kind="crashed", reason=reason),)
+    assert report.exit_code(None) == 3
+
+
+def test_levels_of_unpublished_figures_need_no_declaration(model: Path, tmp_path: Path) -> None:
+    erring = replace(rule("AA000", hit("e"), conversion=True), levels=(Severity.ERROR,))
+    subject = audit(model, erring, against=card(tmp_path, published=False))
+    assert [finding.severity for finding in subject.findings] == [Severity.WARNING]
+    assert subject.skips == ()
 
 
 @pytest.mark.parametrize(

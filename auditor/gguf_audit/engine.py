@@ -40,6 +40,7 @@ from gguf_audit.rule import (
     Skip,
     SkipKind,
     fix_command,
+    kept_to,
 )
 from gguf_audit.sets import audit_set, member_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
@@ -266,7 +267,7 @@ class _Audit:
                 self._note(skip)
                 continue
             try:
-                for outcome in self._run(rule, settings):
+                for outcome in kept_to(rule, self._run(rule, settings)):
                     if isinstance(outcome, NoEvidence):
                         reason = outcome.reason
                         self._note(Skip(rule=rule.id, kind=outcome.kind, reason=reason))

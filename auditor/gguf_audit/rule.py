@@ -38,6 +38,7 @@ __all__ = [
     "SkipKind",
     "fingerprint",
     "fix_command",
+    "kept_to",
     "repair_to_dict",
 ]
 
@@ -211,6 +212,17 @@ class Rule:
     any_architecture: bool = False
     #: Where the fact comes from: file and function of llama.cpp, class, specification.
     authority: str
+
+
+def kept_to(rule: Rule, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """Yield what a rule says, as long as it keeps to the levels that it declares.
+
+    Raises ValueError for another level: a gate relies on what the catalogue says.
+    """
+    for outcome in outcomes:
+        if isinstance(outcome, Hit) and outcome.level not in rule.levels:
+            raise ValueError(f"a finding of level {outcome.level.value}, which {rule.id} lacks")
+        yield outcome
 
 
 SkipKind = Literal["not-applicable", "no-evidence", "limit", "crashed"]

@@ -15,7 +15,17 @@ from pathlib import Path
 
 from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
 from gguf_audit.formats.gguf import shard_name
-from gguf_audit.rule import Finding, Hit, NoEvidence, OnSet, Rule, Severity, Skip, fix_command
+from gguf_audit.rule import (
+    Finding,
+    Hit,
+    NoEvidence,
+    OnSet,
+    Rule,
+    Severity,
+    Skip,
+    fix_command,
+    kept_to,
+)
 from gguf_audit.sources import FileSource
 from gguf_audit.subject import Array, Field, Fields, FileFacts, Gguf, Scalar
 from gguf_audit.verdict import SubjectReport
@@ -140,7 +150,7 @@ def audit_set(
         if not isinstance(rule.check, OnSet):
             continue
         try:
-            for outcome in rule.check.check(subject, Settings()):
+            for outcome in kept_to(rule, rule.check.check(subject, Settings())):
                 if isinstance(outcome, NoEvidence):
                     skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=outcome.reason))
                 else:

@@ -54,7 +54,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             level=Severity.ERROR,
             repair=Reconvert(hint="or gguf-new-metadata --special-token-by-id, with the right id"),
             # The embedding has its row: it's the token list that is too short.
-            also=(TOKENS,) if value < (embedding_rows(gguf) or 0) else (),
+            also=(TOKENS,) if 0 <= value < (embedding_rows(gguf) or 0) else (),
         )
 
 
