@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.arch import effective
-from gguf_audit.subject import Fields, Origin, Scalar
+from gguf_audit.subject import Array, Field, Fields, Origin, Scalar, Value, ValueType
 
 
 def value(
@@ -80,3 +80,30 @@ def test_an_old_name_of_a_key_is_read() -> None:
     found = effective(Fields.of("llama", {"llama.rope.scale_linear": 4.0}), name)
     assert found is not None
     assert found.key == "llama.rope.scale_linear"
+
+
+def test_an_endless_array_is_not_unpacked() -> None:
+    def unpack() -> tuple[Scalar, ...]:
+        raise AssertionError("nobody needs these items")
+
+    names = ("rope.freq_base", "attention.head_count", "expert_used_count")
+    long = Array(item_type=ValueType.UINT32, count=10_001, offset=0, size_bytes=4, load=unpack)
+    stored = {
+        key: Field(key=key, type=ValueType.ARRAY, value=long)
+        for key in (f"llama.{name}" for name in names)
+    }
+    width = Field(key="llama.embedding_length", type=ValueType.UINT32, value=64)
+    fields = Fields("llama", stored | {width.key: width})
+    for name in names:
+        assert effective(fields, name) == Value(value=(), origin=KEY, key=f"llama.{name}")
+    assert effective(fields, "attention.key_length") == Value(
+        value=0, origin=DEFAULT, key="llama.attention.key_length"
+    )
+    found = effective(fields, "expert_feed_forward_length")
+    assert found is not None
+    assert found.value == 0
+
+
+def test_the_longest_array_is_unpacked() -> None:
+    items = (1,) * 10_000
+    assert value("llama", "rope.freq_base", rope__freq_base=items) == (items, KEY)

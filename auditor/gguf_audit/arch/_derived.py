@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gguf_audit.arch._readers import BOTH_NORMS
+from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Array, Fields, Scalar
 
 __all__ = ["derived"]
@@ -98,6 +99,8 @@ def _count(fields: Fields, name: str) -> int:
         return 0
     if isinstance(found.value, Scalar):
         return found.value if isinstance(found.value, int) else 0
+    if len(found.value) > LIMITS.blocks:
+        return 0
     return max((item for item in fields.items(name) or () if isinstance(item, int)), default=0)
 
 

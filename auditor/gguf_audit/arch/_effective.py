@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gguf_audit.arch._derived import derived
+from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Fields, Origin, Scalar, Value
 
 __all__ = ["effective"]
@@ -99,18 +100,26 @@ def effective(
     """Return the value that llama.cpp uses for a key named without its prefix.
 
     ``defaults`` are those of the architecture (``Architecture.defaults``). ``None``
-    where it has no default and the key is absent. Doesn't check types.
+    where it has no default and the key is absent. Doesn't check types. An array with more
+    items than any model has blocks is one of no use to llama.cpp: its value is ``()``.
     """
     for candidate in (name, OLD_NAMES.get(name, name)):
         found = fields.find(candidate)
         if found is not None:
-            items = fields.items(candidate)
-            value = found.value if isinstance(found.value, Scalar) else (items or ())
+            value = found.value if isinstance(found.value, Scalar) else _items(fields, candidate)
             return Value(value=value, origin=Origin.KEY, key=fields.key(candidate))
     default = _default(fields, name, defaults)
     if default is None:
         return None
     return Value(value=default, origin=Origin.RUNTIME_DEFAULT, key=fields.key(name))
+
+
+def _items(fields: Fields, name: str) -> tuple[Scalar, ...]:
+    """Return an array's items; none of an endless one, so that nobody has to unpack it."""
+    found = fields.find(name)
+    if found is None or isinstance(found.value, Scalar) or len(found.value) > LIMITS.blocks:
+        return ()
+    return fields.items(name) or ()
 
 
 def _default(
@@ -140,7 +149,7 @@ def _head_length(fields: Fields) -> int | None:
         return None
     count = heads.value
     if not isinstance(count, Scalar):
-        items = fields.items("attention.head_count") or (0,)
+        items = _items(fields, "attention.head_count") or (0,)
         count = items[0]
     if not isinstance(width.value, int) or not isinstance(count, int):
         return None

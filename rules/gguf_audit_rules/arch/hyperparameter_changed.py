@@ -40,7 +40,7 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Fields, Scalar
+from gguf_audit.subject import Absent, Array, Fields, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.arch._values import Difference, Plain, differences, said
 
@@ -91,7 +91,10 @@ def _keeps_nothing(layout: CacheLayout | Absent) -> bool:
 
 def _message(fields: Fields, key: str, found: Difference) -> str:
     actual = _shown(found.name, found.actual)
-    if found.name in fields:
+    stored = fields.find(found.name)
+    if stored is not None and isinstance(stored.value, Array) and found.actual == ():
+        state = f"is an array of {len(stored.value)} items"
+    elif stored is not None:
         state = f"is {actual}"
     elif found.actual is None:
         state = "is absent"
