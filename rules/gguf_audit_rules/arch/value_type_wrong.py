@@ -3,12 +3,14 @@
 ## What it does
 Compares the type of every key that llama.cpp reads for the architecture with the type that
 its loader asks for: 32-bit unsigned, 32-bit float, bool or string, exactly; arrays of
-integers may be signed, unsigned or bool.
+integers may be signed, unsigned or bool. A float has to be a number: neither NaN nor, but
+for a limit, infinite.
 
 ## Why it matters
 There is no conversion: an `i32` where a `u32` is wanted, a `u64`, an `f64` or a number
 where an array is wanted is an error on load (`key ... has wrong type`), also for optional
-keys. Files edited by hand or by tools that guess types have this fault.
+keys; NaN loads, and so is every answer. Files edited by hand or by tools that guess types
+have this fault.
 
 ## Fix
 Write the key again with the right type (`gguf-editor-gui`, or reconvert):
@@ -21,11 +23,13 @@ get_key_or_arr`, `src/llama-vocab.cpp: load`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from gguf_audit import arch
 from gguf_audit.arch import Kind
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent, Array, Field, Origin, ValueType
 from gguf_audit.where import Where
@@ -47,6 +51,8 @@ ITEMS = {
     Kind.LONG_LIST: frozenset({ValueType.UINT64}),
     Kind.TEXT_LIST: frozenset({ValueType.STRING}),
 }
+#: In the names of limits.
+CLAMP = "clamp"
 #: Keys without an architecture in front; the ids of special tokens by their ending.
 GENERAL = {
     "general.architecture": Kind.TEXT,
@@ -71,7 +77,10 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         return
     for field in model.fields:
         kind = _kind(model, field.key)
-        if kind is None or field.type is None or _fits(field, kind):
+        if kind is None or field.type is None:
+            continue
+        if _fits(field, kind):
+            yield from _not_a_number(field)
             continue
         yield Hit(
             message=f"needs {kind.value}, {field.key} is {_said(field)}: llama.cpp refuses the file",
@@ -82,6 +91,35 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             level=Severity.ERROR,
             repair=Reconvert(hint="or write the key again with the right type"),
         )
+
+
+def _not_a_number(field: Field) -> Iterator[Outcome]:
+    found = [value for value in _floats(field) if not math.isfinite(value)]
+    # No limit at all is infinite by right.
+    if not found or (CLAMP in field.key and not any(map(math.isnan, found))):
+        return
+    state = "is" if isinstance(field.value, float) else "has"
+    yield Hit(
+        message=f"needs a finite number, {field.key} {state} {found[0]}: "
+        "llama.cpp loads the file and computes with it",
+        where=Where(key=field.key, offset=field.offset),
+        expected="a finite number",
+        actual=str(found[0]),
+        origin=Origin.KEY,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+
+
+def _floats(field: Field) -> list[float]:
+    """Return a field's floats; none of an array that is no model's."""
+    if isinstance(field.value, float):
+        return [field.value]
+    if not isinstance(field.value, Array) or len(field.value) > LIMITS.blocks:
+        return []
+    if field.value.item_type is not ValueType.FLOAT32:
+        return []
+    return [item for item in field.value.items() if isinstance(item, float)]
 
 
 def _kind(model: Model, key: str) -> Kind | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from gguf_audit.rule import Hit, Reconvert, Severity
@@ -90,3 +92,38 @@ def test_keys_without_architecture_are_looked_at_too() -> None:
         "tokenizer.ggml.bos_token_id",
         "tokenizer.ggml.add_bos_token",
     ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_fires_for_what_is_no_number(value: float) -> None:
+    key = "llama.rope.freq_base"
+    subject = model({**LLAMA, key: value})
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message=f"needs a finite number, {key} is {value}: llama.cpp loads the file and "
+            "computes with it",
+            where=Where(key=key, offset=offset(subject, key)),
+            expected="a finite number",
+            actual=str(value),
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_items_are_numbers_too() -> None:
+    key = "step35.swiglu_clamp_exp"
+    for items, found in (
+        ([7.0, 0.0], []),
+        ([7.0, math.inf], []),
+        ([math.inf, math.nan], [(key, "inf")]),
+    ):
+        subject = model({"step35.block_count": 2, key: items})
+        hits = [hit for hit in check(subject, SETTINGS) if isinstance(hit, Hit)]
+        assert [(hit.where.key, hit.actual) for hit in hits] == found
+        assert all(f"{key} has inf" in hit.message for hit in hits)
+
+
+def test_what_nobody_reads_may_be_anything() -> None:
+    assert hits(residual_scale=math.nan) == []
