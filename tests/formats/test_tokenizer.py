@@ -255,6 +255,53 @@ def test_the_text_models_architecture_decides() -> None:
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        # InternVL: the class of its language model makes ids that we don't know.
+        {
+            "architectures": ["InternVLChatModel"],
+            "llm_config": {"architectures": ["InternLM2ForCausalLM"], "vocab_size": 20},
+        },
+        {
+            "architectures": ["Qwen2_5OmniModel"],
+            "thinker_config": {"text_config": {"architectures": ["XverseForCausalLM"]}},
+        },
+        # Here the root decides, although its text model names a class that we know.
+        {
+            "architectures": ["KimiK3ForConditionalGeneration"],
+            "text_config": {"architectures": ["KimiLinearForCausalLM"]},
+        },
+    ],
+)
+def test_the_class_that_converts_is_the_one_of_the_hyper_parameters(
+    config: dict[str, Json],
+) -> None:
+    assert _read({**config, "bos_token_id": 1}, {}, _document()) == Tokenizer(
+        special_ids={}, unsure_ids=frozenset({"bos"}), complete=False, size=18
+    )
+
+
+def test_the_vocabularys_size_is_the_text_models_by_any_of_its_names() -> None:
+    config: dict[str, Json] = {"vocab_size": 9, "llm_config": {"vocab_size": 30}}
+    found = _read({**config, "pad_token_id": 29, "unk_token_id": 30}, {}, _document())
+    assert found == Tokenizer(special_ids={"pad": 29}, complete=False, size=18)
+
+
+def test_ids_of_the_text_model_count_under_one_name_only() -> None:
+    # SpecialVocab opens config.json itself and looks into text_config alone.
+    config: dict[str, Json] = {"llm_config": {"pad_token_id": 2}, "vocab_size": 9}
+    assert _read(config, {}, _document()) == Tokenizer(special_ids={}, size=18)
+
+
+@pytest.mark.parametrize(
+    "config", [{"text_config": 1}, {"llm_config": []}, {"architectures": "LlamaForCausalLM"}]
+)
+def test_a_config_of_no_class_is_malformed(config: dict[str, Json]) -> None:
+    with pytest.raises(MalformedError):
+        _read(config, {}, _document())
+
+
+@pytest.mark.parametrize(
     ("document", "key"),
     [
         ({"model": []}, "model"),

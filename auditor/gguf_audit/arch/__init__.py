@@ -20,6 +20,7 @@ from gguf_audit.errors import MalformedError, UnknownArchitectureError, Unsuppor
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Fields, Json, Scalar, Value
+from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 
 __all__ = [
@@ -127,7 +128,7 @@ def effective(fields: Fields, name: str) -> Value[Scalar | tuple[Scalar, ...]] |
 
 def converter_of(config: Mapping[str, Json]) -> Converter:
     """Return who converts a ``config.json``; UnsupportedError where nobody we know does."""
-    name = _config.class_of(config)
+    name = class_of(config)
     if name is None:
         where = Where(file="config.json", key="architectures")
         raise MalformedError("architectures in config.json names no class", where=where)

@@ -11,28 +11,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from gguf_audit.errors import MalformedError
 from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Json
-from gguf_audit.where import Where
+from gguf_audit.text_model import malformed, text_part
 
-__all__ = ["Config", "class_of"]
-
-#: Names under which checkpoints keep their language model's configuration, in the
-#: order in which the converter renames them to ``text_config``: the last one wins.
-TEXT_PARTS = ("llm_config", "lm_config", "thinker_config", "language_config", "lfm")
-
-#: Classes whose root class decides although ``text_config`` names one of its own
-#: (``get_model_architecture`` in conversion/base.py).
-ROOT_DECIDES = frozenset(
-    {
-        "StepVLForConditionalGeneration",
-        "Sarashina2VisionForCausalLM",
-        "Exaone4_5_ForConditionalGeneration",
-        "Step3p7ForConditionalGeneration",
-        "KimiK3ForConditionalGeneration",
-    }
-)
+__all__ = ["Config", "malformed", "to_number"]
 
 
 class Config:
@@ -54,7 +37,7 @@ class Config:
         self.raw = raw
         known = defaults or {}
         root = dict(raw)
-        part = _text_part(root)
+        part = text_part(root)
         self.root: Mapping[str, Json] = {**known.get(_type(root, ""), {}), **root}
         if part is None:
             self._values: Mapping[str, Json] = self.root
@@ -78,7 +61,7 @@ class Config:
 
     def published(self, name: str) -> Json:
         """Return what ``config.json`` itself says, text part first, without defaults."""
-        part = _text_part(dict(self.raw))
+        part = text_part(self.raw)
         if part is not None and name in part:
             return part[name]
         return self.raw.get(name)
@@ -173,46 +156,6 @@ class Config:
         return blocks
 
 
-def class_of(raw: Mapping[str, Json]) -> str | None:
-    """Return the class by which the converter picks its own (``get_model_architecture``)."""
-    root = dict(raw)
-    part = _text_part(root)
-    found = _first_class(root)
-    if part is not None and found not in ROOT_DECIDES:
-        found = _first_class(part) or found
-    if found is None and "ssm_cfg" in root:
-        ssm = root["ssm_cfg"]
-        layer = ssm.get("layer") if isinstance(ssm, dict) else None
-        return f"{layer if isinstance(layer, str) else 'Mamba'}ForCausalLM"
-    return found
-
-
-def _first_class(values: Mapping[str, Json]) -> str | None:
-    classes = values.get("architectures")
-    if classes is None:
-        return None
-    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
-        raise malformed("architectures", classes, "an array of class names")
-    return cast("list[str]", classes)[0] if classes else None
-
-
-def _text_part(root: dict[str, Json]) -> Mapping[str, Json] | None:
-    part: Json = root.get("text_config")
-    name = "text_config"
-    for candidate in TEXT_PARTS:
-        if candidate in root:
-            name, part = candidate, root[candidate]
-            if candidate == "thinker_config":
-                if not isinstance(part, dict):
-                    raise malformed(name, part, "an object")
-                part = part.get("text_config")
-    if part is None:
-        return None
-    if not isinstance(part, dict):
-        raise malformed(name, part, "an object")
-    return part
-
-
 def _type(values: Mapping[str, Json], otherwise: str) -> str:
     found = values.get("model_type")
     return found if isinstance(found, str) else otherwise
@@ -235,12 +178,3 @@ def to_number(name: str, value: Json) -> float:
     if not math.isfinite(number):
         raise malformed(name, value, "a finite number")
     return number
-
-
-def malformed(name: str, value: object, wanted: str) -> MalformedError:
-    """Make the error for a value of ``config.json`` that can't be used."""
-    shown = repr(value)
-    if len(shown) > LIMITS.shown_characters:
-        shown = shown[: LIMITS.shown_characters] + "..."
-    message = f"{name} in config.json is {shown}, not {wanted}"
-    return MalformedError(message, where=Where(file="config.json", key=name))

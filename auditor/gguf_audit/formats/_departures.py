@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gguf_audit.subject import Json
+from gguf_audit.text_model import class_of, text_part
 
-__all__ = ["Departure", "architecture_of", "departure_of"]
+__all__ = ["Departure", "departure_of", "vocabulary_size"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,23 +32,20 @@ class Departure:
 
 
 def departure_of(config: Mapping[str, Json]) -> Departure:
-    """Return how the converter class of a checkpoint departs, if it does."""
-    architecture = architecture_of(config)
-    if architecture == "LlamaForCausalLM" and config.get("vocab_size") == 32_016:
-        return _CODE_LLAMA
-    return _DEPARTURES.get(architecture, _NONE)
+    """Return how the converter class of a checkpoint departs, if it does.
 
-
-def architecture_of(config: Mapping[str, Json]) -> str:
-    """Return the architecture that picks the converter class, "" for none.
-
-    The text model's own wins (conversion/__init__.py, ``get_model_architecture``).
+    Raises MalformedError for a config of which nobody can tell the class.
     """
-    for part in (config.get("text_config"), config):
-        names = part.get("architectures") if isinstance(part, Mapping) else None
-        if isinstance(names, list) and names and isinstance(names[0], str):
-            return names[0]
-    return ""
+    name = class_of(config) or ""
+    if name == "LlamaForCausalLM" and vocabulary_size(config) == 32_016:
+        return _CODE_LLAMA
+    return _DEPARTURES.get(name, _NONE)
+
+
+def vocabulary_size(config: Mapping[str, Json]) -> Json:
+    """Return ``vocab_size`` as the converter sees it, the text model's first."""
+    part = text_part(config) or {}
+    return part["vocab_size"] if "vocab_size" in part else config.get("vocab_size")
 
 
 # conversion/glm.py (build 11434), Glm4Model.set_vocab

@@ -66,7 +66,7 @@ def read_card(document: Mapping[str, Json], *, name: str) -> Checkpoint:
         raise reader.wrong("id", "a Hub id")
     unknown = Absent(f"the reference card of {identity} doesn't hold it")
     config = reader.members("config") if "config" in document else unknown
-    tokenizer = reader.tokenizer() if "tokenizer" in document else from_config(config)
+    held = reader.tokenizer() if "tokenizer" in document else None
     tensors = reader.tensors() if "tensors" in document else unknown
     return Checkpoint(
         id=identity,
@@ -85,7 +85,7 @@ def read_card(document: Mapping[str, Json], *, name: str) -> Checkpoint:
         if "chat_templates" in document
         else unknown,
         load_tensors=lambda: tensors,
-        load_tokenizer=lambda: tokenizer,
+        load_tokenizer=lambda: from_config(config) if held is None else held,
     )
 
 

@@ -6,8 +6,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from gguf_audit.errors import ReferenceUnavailableError
-from gguf_audit.formats._departures import architecture_of, departure_of
+from gguf_audit.errors import MalformedError, ReferenceUnavailableError
+from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
 from gguf_audit.formats.card import is_card, read_card
@@ -24,6 +24,7 @@ from gguf_audit.subject import (
     StoredTensor,
     Tokenizer,
 )
+from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 
 __all__ = ["checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
@@ -203,10 +204,18 @@ def _chat_templates(
             if unknown is not None:
                 return Absent(files.missing(unknown))
         found = _templates(tree, files.names, tokenizer_config)
-    if not found and "rwkv" in architecture_of(config).lower():
+    if not found and "rwkv" in _class_name(config).lower():
         # conversion/base.py, _set_vocab_rwkv_world
         return Absent("the converter has a template of its own for RWKV")
     return found
+
+
+def _class_name(config: Mapping[str, Json]) -> str:
+    try:
+        return class_of(config) or ""
+    except MalformedError:
+        # The hyper-parameters' error, not a reason to read nothing else of a checkpoint.
+        return ""
 
 
 def _templates(

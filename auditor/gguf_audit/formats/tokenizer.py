@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from gguf_audit.errors import LimitError, MalformedError
-from gguf_audit.formats._departures import Departure, departure_of
+from gguf_audit.formats._departures import Departure, departure_of, vocabulary_size
 from gguf_audit.formats._json import read_object
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import Tree
@@ -41,7 +41,8 @@ _VOCABULARIES = frozenset(
 def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
     """Return what ``config.json`` alone tells: for which names an id is written.
 
-    Not which id: the tokenizer's own files would have the first word.
+    Not which id: the tokenizer's own files would have the first word. Raises
+    MalformedError for a text part that is no object.
     """
     if isinstance(config, Absent):
         return config
@@ -104,11 +105,7 @@ def _depart(
 
 def _rows(config: Mapping[str, Json], size: int | None) -> float:
     """Return how many tokens a file has, padding included; infinity where unknown."""
-    text = config.get("text_config")
-    declared = config.get("vocab_size")
-    if isinstance(text, dict):
-        declared = text.get("vocab_size", declared)
-    known = [count for count in (declared, size) if type(count) is int]
+    known = [count for count in (vocabulary_size(config), size) if type(count) is int]
     return max(known) if known else math.inf
 
 
@@ -241,7 +238,11 @@ def _special_ids(
 
 
 def _id_in(config: Mapping[str, Json], name: str) -> int | None:
-    """Return ``<name>_token_id`` of a config; a list of ids is none to the converter."""
+    """Return ``<name>_token_id`` of a config; a list of ids is none to the converter.
+
+    ``SpecialVocab`` opens the file itself: it knows a text part by no name but
+    ``text_config``, whatever else the converter takes for one.
+    """
     value = config.get(f"{name}_token_id")
     text = config.get("text_config")
     if value is None and isinstance(text, dict):
