@@ -3,7 +3,7 @@
 ## What it does
 Compares the type of every key that llama.cpp reads for the architecture with the type that
 its loader asks for: 32-bit unsigned, 32-bit float, bool or string, exactly; arrays of
-integers may be signed, unsigned or bool. A float has to be a number: neither NaN nor, but
+integers may be signed, unsigned or bool. Rotary sections are four. A float has to be a number: neither NaN nor, but
 for a limit, infinite.
 
 ## Why it matters
@@ -51,6 +51,8 @@ ITEMS = {
     Kind.LONG_LIST: frozenset({ValueType.UINT64}),
     Kind.TEXT_LIST: frozenset({ValueType.STRING}),
 }
+#: Arrays whose length no other key says.
+LENGTHS = {"rope.dimension_sections": 4}
 #: In the names of limits.
 CLAMP = "clamp"
 #: Keys without an architecture in front; the ids of special tokens by their ending.
@@ -80,6 +82,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         if kind is None or field.type is None:
             continue
         if _fits(field, kind):
+            yield from _other_length(model, field)
             yield from _not_a_number(field)
             continue
         yield Hit(
@@ -91,6 +94,22 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             level=Severity.ERROR,
             repair=Reconvert(hint="or write the key again with the right type"),
         )
+
+
+def _other_length(model: Model, field: Field) -> Iterator[Outcome]:
+    count = LENGTHS.get(field.key.removeprefix(model.fields.key("")))
+    if count is None or not isinstance(field.value, Array) or len(field.value) == count:
+        return
+    yield Hit(
+        message=f"needs {count} items, {field.key} has {len(field.value)}: llama.cpp refuses "
+        "the file",
+        where=Where(key=field.key, offset=field.offset),
+        expected=count,
+        actual=len(field.value),
+        origin=Origin.KEY,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
 
 
 def _not_a_number(field: Field) -> Iterator[Outcome]:

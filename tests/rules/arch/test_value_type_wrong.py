@@ -127,3 +127,22 @@ def test_items_are_numbers_too() -> None:
 
 def test_what_nobody_reads_may_be_anything() -> None:
     assert hits(residual_scale=math.nan) == []
+
+
+@pytest.mark.parametrize("items", [[8, 4, 4], [8, 4, 4, 0, 0]])
+def test_rotary_sections_are_four(items: list[int]) -> None:
+    key = "qwen35.rope.dimension_sections"
+    right = model({"qwen35.block_count": 2, key: [8, 4, 4, 0]})
+    assert list(check(right, SETTINGS)) == []
+    subject = model({"qwen35.block_count": 2, key: items})
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message=f"needs 4 items, {key} has {len(items)}: llama.cpp refuses the file",
+            where=Where(key=key, offset=offset(subject, key)),
+            expected=4,
+            actual=len(items),
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
