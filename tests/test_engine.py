@@ -247,7 +247,7 @@ REQUIRE: list[tuple[str, bool, list[str]]] = [
     ("reference", False, ["--require reference: no reference was given"]),
     ("reference", True, []),
     ("template", True, ["--require template: no tokenizer_config.json in the folder"]),
-    ("tokenizer", True, []),
+    ("tokenizer", True, ["--require tokenizer: it says no ids"]),
     ("tokenizer", False, ["--require tokenizer: no reference was given"]),
 ]
 

@@ -11,8 +11,16 @@ from engine_subjects import CONFIG, KEYS, TENSORS, audit, write_model
 from gguf_audit import api
 from gguf_audit.engine import audit_targets
 from gguf_audit.errors import AuditError, MalformedError, ReferenceUnavailableError, SourceError
+from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.gguf import open_gguf
-from gguf_audit.reference import References, expected_fields, lacks, open_checkpoint
+from gguf_audit.reference import (
+    Part,
+    References,
+    expected_fields,
+    lacks,
+    open_checkpoint,
+    why_missing,
+)
 from gguf_audit.sources.hub import Hub
 from gguf_audit.subject import Absent, Json, Tokenizer
 from gguf_audit.testing import FieldValue, write_gguf
@@ -287,6 +295,37 @@ def test_a_hub_that_is_down_costs_its_time_once(fake: FakeHub) -> None:
     assert time.monotonic() - start < 4
 
 
+# What a reference can't tell
+
+
+def test_what_is_required_and_what_is_noted_is_one_answer() -> None:
+    cards = [card for name in list_cards() if (card := find_card(name)) is not None]
+    found = [
+        (
+            why_missing(card, Part.TOKENIZER) is not None,
+            why_missing(card, Part.TEMPLATE) is not None,
+        )
+        for card in cards
+    ]
+    assert found == [
+        ("special token ids" in lacks(card), "chat templates" in lacks(card)) for card in cards
+    ]
+    # Most know names of special tokens and no ids: not enough for who requires a tokenizer.
+    ids = [isinstance(card.tokenizer, Tokenizer) and card.tokenizer.complete for card in cards]
+    assert [complete for complete, _ in found] == [not known for known in ids]
+    assert {True, False} == set(ids)
+
+
+def test_a_card_without_ids_does_not_meet_a_requirement(tmp_path: Path) -> None:
+    model = write_model(tmp_path)
+    required = frozenset({"tokenizer"})
+    subject = audit(model, against="Qwen/Qwen3-14B", require=required)
+    assert [error.message for error in subject.errors] == [
+        "--require tokenizer: Qwen/Qwen3-14B doesn't say which ids all of the special tokens have"
+    ]
+    assert audit(model, against=CARD, require=required).errors == ()
+
+
 # Another GGUF
 
 
@@ -295,6 +334,7 @@ GOOD: dict[str, FieldValue] = {
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "llama-bpe",
     "tokenizer.ggml.tokens": list("abcdefgh"),
+    "tokenizer.ggml.merges": ["a b"],
     "tokenizer.ggml.bos_token_id": 1,
     "tokenizer.ggml.unknown_token_id": 0,
     "tokenizer.chat_template.tool": "{{ tool }}",

@@ -19,7 +19,7 @@ from gguf_audit.errors import (
 )
 from gguf_audit.evidence import NOT_PROBED, Conversion, Model
 from gguf_audit.layout import CacheLayout
-from gguf_audit.reference import expected_fields
+from gguf_audit.reference import Part, expected_fields, why_missing
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
@@ -30,7 +30,7 @@ __all__ = ["REQUIRABLE", "Evidence", "Reference", "gather", "unmet"]
 #: The reference, the reason why it can't be had, or ``None`` if none was asked for.
 Reference = Checkpoint | AuditError | None
 #: Parts of a reference that a user may insist on.
-REQUIRABLE = ("reference", "hub", "tokenizer", "template")
+REQUIRABLE = tuple(part.value for part in Part)
 
 _ARCHITECTURE_KEY = "general.architecture"
 #: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
@@ -196,26 +196,18 @@ def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
 
 def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:
     """Yield an error for each part of the reference that is required and isn't there."""
-    for part in sorted(require):
+    for part in sorted(Part(name) for name in require):
         reason = _missing(part, reference)
         if reason is not None:
             yield ReferenceUnavailableError(f"--require {part}: {reason}")
 
 
-def _missing(part: str, checkpoint: Reference) -> str | None:
-    """Return why a required part of the reference isn't there, ``None`` if it is."""
-    if checkpoint is None:
+def _missing(part: Part, reference: Reference) -> str | None:
+    if reference is None:
         return "no reference was given"
-    if isinstance(checkpoint, AuditError):
+    if isinstance(reference, AuditError):
         return "the reference can't be read"
-    if part == "hub" and checkpoint.origin != "hub":
-        return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
-    found: object = None
     try:
-        if part == "tokenizer":
-            found = checkpoint.tokenizer
-        if part == "template":
-            found = checkpoint.chat_templates
+        return why_missing(reference, part)
     except AuditError as error:
         return error.message
-    return found.reason if isinstance(found, Absent) else None

@@ -7,11 +7,12 @@ looked for on the Hub, then in the local Hub cache, then among the built-in card
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 from urllib.parse import urlsplit
 
 from gguf_audit import arch
@@ -25,7 +26,15 @@ from gguf_audit.sources.hub import Hub, HubUnavailableError, find_snapshot, is_o
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.where import Where
 
-__all__ = ["AUTO", "References", "expected_fields", "lacks", "open_checkpoint"]
+__all__ = [
+    "AUTO",
+    "Part",
+    "References",
+    "expected_fields",
+    "lacks",
+    "open_checkpoint",
+    "why_missing",
+]
 
 #: The reference that each file names itself.
 AUTO = "auto"
@@ -78,16 +87,50 @@ def expected_fields(checkpoint: Checkpoint) -> Fields:
     return arch.expected_fields(checkpoint.config)
 
 
+class Part(enum.StrEnum):
+    """A part of a reference that a user may insist on."""
+
+    REFERENCE = "reference"
+    HUB = "hub"
+    TOKENIZER = "tokenizer"
+    TEMPLATE = "template"
+
+
+def why_missing(checkpoint: Checkpoint, part: Part) -> str | None:
+    """Say why a part of a reference isn't there, ``None`` where it is all there.
+
+    The tokenizer is read where it is asked for (AuditError).
+    """
+    match part:
+        case Part.REFERENCE:
+            return None
+        case Part.HUB if checkpoint.origin == "hub":
+            return None
+        case Part.HUB:
+            return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
+        case Part.TEMPLATE:
+            templates = checkpoint.chat_templates
+            return templates.reason if isinstance(templates, Absent) else None
+        case Part.TOKENIZER:
+            tokenizer = checkpoint.tokenizer
+            if isinstance(tokenizer, Absent):
+                return tokenizer.reason
+            if tokenizer.unsure_ids or not tokenizer.complete:
+                return f"{checkpoint.id} doesn't say which ids all of the special tokens have"
+            return None
+        case _ as never:
+            assert_never(never)
+
+
 def lacks(checkpoint: Checkpoint) -> str:
     """Name what a reference can't tell without anything being fetched or read, or ""."""
     gone: list[str] = []
     if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
         gone.append("hyper-parameters")
-    if isinstance(checkpoint.chat_templates, Absent):
+    if why_missing(checkpoint, Part.TEMPLATE) is not None:
         gone.append("chat templates")
     if checkpoint.origin == "card":
-        tokenizer = checkpoint.tokenizer
-        if isinstance(tokenizer, Absent) or not tokenizer.complete:
+        if why_missing(checkpoint, Part.TOKENIZER) is not None:
             gone.append("special token ids")
         if isinstance(checkpoint.tensors, Absent):
             gone.append("tensors")
