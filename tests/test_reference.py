@@ -319,9 +319,9 @@ def test_what_is_required_and_what_is_noted_is_one_answer() -> None:
 def test_a_card_without_ids_does_not_meet_a_requirement(tmp_path: Path) -> None:
     model = write_model(tmp_path)
     required = frozenset({"tokenizer"})
-    subject = audit(model, against="Qwen/Qwen3-14B", require=required)
+    subject = audit(model, against="Qwen/Qwen3.5-9B", require=required)
     assert [error.message for error in subject.errors] == [
-        "--require tokenizer: Qwen/Qwen3-14B doesn't say which ids all of the special tokens have"
+        "--require tokenizer: Qwen/Qwen3.5-9B doesn't say which ids all of the special tokens have"
     ]
     assert audit(model, against=CARD, require=required).errors == ()
 
