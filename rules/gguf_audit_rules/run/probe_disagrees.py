@@ -129,5 +129,7 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnModel(check),
     needs=frozenset({Need.PROBE}),
+    # They say why the installed one refuses it as well.
+    defers_to=("ARCH007", "TOK007", "TOK008"),
     authority="the installed llama.cpp: llama_init_from_model, llama_get_memory_breakdown",
 )

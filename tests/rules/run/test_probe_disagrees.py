@@ -3,12 +3,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gguf_audit.causes import one_per_cause
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model
 from gguf_audit.rule import Hit, NoEvidence, Severity
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
 from gguf_audit.where import Where
-from gguf_audit_rules.run.probe_disagrees import check
+from gguf_audit_rules.run.probe_disagrees import RULE, check
+from gguf_audit_rules.tok import vocabulary_type_wrong
+from gguf_audit_rules.tok.vocabulary_type_wrong import RULE as TYPES
 from rule_subjects import GEMMA, LLAMA, SETTINGS, UNKNOWN, model
 
 RUNTIME = "llama.cpp 0.6.0 (a package)"
@@ -109,4 +112,23 @@ def test_nothing_to_compare_with() -> None:
 def test_nobody_asked() -> None:
     assert list(check(model(GEMMA), SETTINGS)) == [
         NoEvidence("asks an installed llama.cpp: give --probe")
+    ]
+
+
+def test_a_refusal_stands_under_the_rule_that_says_why() -> None:
+    subject = probed(
+        model({**LLAMA, "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": [1, 2]}),
+        {4096: Declined(message="invalid gguf type", kind="refused")},
+    )
+    hits = [
+        (rule, outcome)
+        for rule, found in (
+            (RULE, check(subject, SETTINGS)),
+            (TYPES, vocabulary_type_wrong.check(subject, SETTINGS)),
+        )
+        for outcome in found
+        if isinstance(outcome, Hit)
+    ]
+    assert [(rule.id, hit.consequences) for rule, hit in one_per_cause(hits)] == [
+        ("TOK007", (f"{RUNTIME} refuses to load the file: invalid gguf type",))
     ]
