@@ -3,14 +3,14 @@
 ## What it does
 Compares the type of every key that llama.cpp reads for the architecture with the type that
 its loader asks for: 32-bit unsigned, 32-bit float, bool or string, exactly; arrays of
-integers may be signed, unsigned or bool. Rotary sections are four. A float has to be a number: neither NaN nor, but
-for a limit, infinite.
+integers may be signed, unsigned or bool. Rotary sections are four. A float has to be a
+number: neither NaN nor, but for a limit, infinite.
 
 ## Why it matters
 There is no conversion: an `i32` where a `u32` is wanted, a `u64`, an `f64` or a number
 where an array is wanted is an error on load (`key ... has wrong type`), also for optional
-keys; NaN loads, and so is every answer. Files edited by hand or by tools that guess types
-have this fault.
+keys. A NaN loads and makes every answer one. Files edited by hand or by tools that guess
+types have this fault.
 
 ## Fix
 Write the key again with the right type (`gguf-editor-gui`, or reconvert):
