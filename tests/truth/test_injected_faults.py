@@ -1,0 +1,45 @@
+"""Every fault that we can think of, in every conversion that the official converter made."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from injected import UNSEEN, Outcome, matrix, outcomes, wrong
+
+pytestmark = pytest.mark.truth
+
+LOGGER = logging.getLogger(__name__)
+SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+FILES = [
+    file
+    for file in sorted(SHARED.glob("pairs/*/model.gguf"))
+    if (file.parent / "hf" / "config.json").is_file()
+]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    folder = tmp_path_factory.mktemp("broken")
+    return [
+        outcome
+        for file in FILES
+        for outcome in outcomes(file.parent.name, file, str(file.parent / "hf"), folder)
+    ]
+
+
+def test_every_fault_is_one_finding_that_names_its_key(found: list[Outcome]) -> None:
+    assert [said for outcome in found if (said := wrong(outcome)) is not None] == []
+
+
+def test_what_is_found_of_each_kind(found: list[Outcome]) -> None:
+    # The table: --log-cli-level=info.
+    table = matrix(found)
+    for name, (told, had) in table.items():
+        LOGGER.info("%s: %d of %d", name, told, had)
+    assert len(table) >= 100
+    missed = {name for name, (told, had) in table.items() if told < had}
+    assert {name.partition(" ")[2] for name in missed} <= UNSEEN.keys()
