@@ -10,11 +10,13 @@ from pathlib import Path
 from gguf_audit import arch, open_gguf
 from gguf_audit.engine import audit_targets
 from gguf_audit.rule import Rule
-from gguf_audit.subject import Fields, Gguf
+from gguf_audit.subject import Fields, Gguf, Scalar
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules import load
 from injector import FAULTS, Fault, TensorFault, inject
+
+Value = Scalar | tuple[Scalar, ...]
 
 __all__ = ["UNSEEN", "Outcome", "matrix", "outcomes", "wrong"]
 
@@ -25,7 +27,6 @@ RULES: dict[str, Rule] = {
 #: Which rules may tell what was done to a key, by the verb.
 FAMILIES = {"retype": {"ARCH007"}, "unmake": {"ARCH007"}}
 METADATA = ("ARCH", "KV", "CTX", "WT")
-INVENTORY = ("ARCH", "KV", "CTX", "WT")
 #: Faults that no audit can see, or that are none, each with the reason.
 UNSEEN = {
     "attention.value_length": "a latent is key and value at once: nothing else has a length",
@@ -48,13 +49,13 @@ TOGETHER = {
 }
 #: Told twice: what follows from the first stands beside it.
 TWICE = {
-    "context_length": ("CTX001", "WT003"),
-    "leading_dense_block_count": ("ARCH006", "WT001"),
-    "rope.dimension_count": ("CTX004", "WT003"),
+    "context_length": ["CTX001", "WT003"],
+    "leading_dense_block_count": ["ARCH006", "WT001"],
+    "rope.dimension_count": ["CTX004", "WT003"],
 }
 
 #: One that may be absent is lost under its name, and there is no place for the other name.
-RENAMED = ("WT004", "WT002")
+RENAMED = ["WT004", "WT002"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def _harmless(fault: Fault, right: Gguf, broken: Gguf) -> bool:
     )
 
 
-def _same(one: object, other: object) -> bool:
+def _same(one: Value, other: Value) -> bool:
     """Compare a number for all blocks with one for each of them, too."""
     if isinstance(one, tuple) and not isinstance(other, tuple):
         return set(one) == {other}
@@ -123,16 +124,16 @@ def wrong(outcome: Outcome) -> str | None:
     label = f"{outcome.subject}: {fault.name}"
     if outcome.crashed:
         return f"{label}: {outcome.crashed}"
-    codes = tuple(code for code, _ in found)
+    codes = [code for code, _ in found]
     if isinstance(fault, TensorFault):
-        right = len(codes) == 1 and codes[0].startswith(INVENTORY)
+        right = len(codes) == 1 and codes[0].startswith(METADATA)
         right = right or (fault.verb == "rename" and codes == RENAMED)
         return None if right else f"{label}: {found}"
     if not found:
         return None if outcome.harmless or fault.key in UNSEEN else f"{label}: not found"
     if len(found) > 1 and TWICE.get(fault.key) != codes:
         return f"{label}: {found}"
-    code, key = found[0]
+    code, key = next(iter(found))
     families = FAMILIES.get(fault.verb)
     if not (code in families if families else code.startswith(METADATA)):
         return None if outcome.harmless else f"{label}: {code}"
