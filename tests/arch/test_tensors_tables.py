@@ -8,7 +8,7 @@ from gguf_audit import arch
 from gguf_audit.arch.tensors._expressions import parse
 from gguf_audit.arch.tensors._names import CONVERTED
 from gguf_audit.arch.tensors._sizes import ANY, NAMES
-from gguf_audit.arch.tensors._tables import FILES, Row, sections, known, rows_of
+from gguf_audit.arch.tensors._tables import FILES, Row, known, rows_of, sections
 
 NAMES_WE_HAVE = sorted(known())
 #: Architectures whose tensors depend on more than metadata: drafts of other models, a
