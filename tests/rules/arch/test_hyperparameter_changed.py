@@ -234,3 +234,15 @@ def test_the_window_of_an_encoder_is_a_hyper_parameter() -> None:
     }
     wider = {**bert, "modern-bert.attention.sliding_window": 256}
     assert keys(wider, bert) == [("modern-bert.attention.sliding_window", "error")]
+
+
+def test_routing_groups_came_late_and_are_told_once() -> None:
+    grouped = glm(expert_group_count=8, expert_group_used_count=4)
+    assert keys(GLM, grouped) == [("glm4moe.expert_group_count", "warning")]
+    # What is stored is no omission.
+    assert keys({**grouped, "glm4moe.expert_group_count": 4}, grouped) == [
+        ("glm4moe.expert_group_count", "error")
+    ]
+    assert keys(lost(grouped, "glm4moe.expert_group_used_count"), grouped) == [
+        ("glm4moe.expert_group_used_count", "warning")
+    ]
