@@ -237,12 +237,9 @@ def test_the_window_of_an_encoder_is_a_hyper_parameter() -> None:
 
 
 def test_routing_groups_came_late_and_are_told_once() -> None:
-    grouped = glm(expert_group_count=8, expert_group_used_count=4)
-    assert keys(GLM, grouped) == [("glm4moe.expert_group_count", "warning")]
+    count, used = "glm4moe.expert_group_count", "glm4moe.expert_group_used_count"
+    grouped: Values = {**GLM, count: 8, used: 4}
+    assert keys({**GLM}, grouped) == [(count, "warning")]
     # What is stored is no omission.
-    assert keys({**grouped, "glm4moe.expert_group_count": 4}, grouped) == [
-        ("glm4moe.expert_group_count", "error")
-    ]
-    assert keys(lost(grouped, "glm4moe.expert_group_used_count"), grouped) == [
-        ("glm4moe.expert_group_used_count", "warning")
-    ]
+    assert keys({**grouped, count: 4}, grouped) == [(count, "error")]
+    assert keys(lost(grouped, used), grouped) == [(used, "warning")]
