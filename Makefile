@@ -77,7 +77,7 @@ wheel: $(VENV)/.dev
 
 truth: $(VENV)/.dev
 	@test -d '$(TRUTH)' || { echo 'no measured tables in $(TRUTH): set TRUTH=folder'; exit 2; }
-	@GGUF_AUDIT_SHARED='$(abspath $(TRUTH))' $(BIN)/pytest -q -n 2 -m truth
+	@GGUF_AUDIT_TRUTH='$(abspath $(TRUTH))' $(BIN)/pytest -q -n 2 -m truth
 
 acceptance: $(VENV)/.acceptance
 	@$(BIN)/pytest -q -m acceptance

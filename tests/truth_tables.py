@@ -16,7 +16,7 @@ from gguf_audit.subject import Field, Fields, Scalar, ValueType
 __all__ = ["SHARED", "configs", "fields_of", "measured", "outcome", "rows"]
 
 #: Folder of the tables (``make truth`` sets it).
-SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+SHARED = Path(os.environ.get("GGUF_AUDIT_TRUTH", "/nonexistent"))
 
 #: Names that llama.cpp has for the settings of ``plan``.
 SETTINGS = {

@@ -6,5 +6,5 @@ import os
 from pathlib import Path
 
 collect_ignore_glob = (
-    [] if Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent")).is_dir() else ["test_*.py"]
+    [] if Path(os.environ.get("GGUF_AUDIT_TRUTH", "/nonexistent")).is_dir() else ["test_*.py"]
 )

@@ -13,7 +13,7 @@ from injected import UNSEEN, Outcome, matrix, outcomes, wrong
 pytestmark = pytest.mark.truth
 
 LOGGER = logging.getLogger(__name__)
-SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+SHARED = Path(os.environ.get("GGUF_AUDIT_TRUTH", "/nonexistent"))
 FILES = [
     file
     for file in sorted(SHARED.glob("pairs/*/model.gguf"))

@@ -29,7 +29,7 @@ from gguf_audit_rules.wt import (
 
 pytestmark = pytest.mark.truth
 
-SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+SHARED = Path(os.environ.get("GGUF_AUDIT_TRUTH", "/nonexistent"))
 FILES = [
     file
     for file in sorted(SHARED.glob("pairs/*/model.gguf"))

@@ -16,7 +16,7 @@ from gguf_audit_rules import load
 pytestmark = pytest.mark.truth
 
 #: Folder of the measured tables and conversions; see conftest.py.
-SHARED = Path(os.environ.get("GGUF_AUDIT_SHARED", "/nonexistent"))
+SHARED = Path(os.environ.get("GGUF_AUDIT_TRUTH", "/nonexistent"))
 FILES = [
     file
     for file in sorted(SHARED.glob("pairs/*/model*.gguf"))
