@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 from urllib.parse import urlsplit
 
 from gguf_audit import arch
@@ -22,9 +22,11 @@ from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_c
 from gguf_audit.formats.gguf import MAGIC, open_gguf
 from gguf_audit.formats.readme import read_base_model
 from gguf_audit.sources import FileSource, LocalTree
-from gguf_audit.sources.hub import Hub, HubUnavailableError, find_snapshot, is_offline
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.where import Where
+
+if TYPE_CHECKING:
+    from gguf_audit.sources.hub import Hub
 
 __all__ = [
     "AUTO",
@@ -219,6 +221,9 @@ class References:
 
     def _on_the_hub(self, reference: str, wanted: _HubId) -> Checkpoint:
         """Open a Hub id: the Hub, else its cache, else the built-in card."""
+        # Only who names a Hub id pays for what speaks to the Hub.
+        from gguf_audit.sources.hub import Hub, HubUnavailableError, is_offline
+
         why = ""
         if self._hub is not None or not is_offline():
             self._hub = self._hub or Hub.of_environment()
@@ -230,6 +235,8 @@ class References:
         return self._cached(wanted, why) or self._built_in(reference, wanted, why)
 
     def _cached(self, wanted: _HubId, why: str) -> Checkpoint | None:
+        from gguf_audit.sources.hub import Hub, find_snapshot
+
         cache = Hub.of_environment().cache if self._hub is None else self._hub.cache
         snapshot = find_snapshot(wanted.repo, wanted.revision, cache=cache)
         if snapshot is None or "config.json" not in snapshot.tree.names():

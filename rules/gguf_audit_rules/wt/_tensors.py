@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from gguf_audit.arch.tensors import (
-    Comparison,
-    Converted,
-    Inventory,
-    compare,
-    converted,
-    inventory,
-    of_file,
-)
+from gguf_audit.arch import tensors as made
+from gguf_audit.arch.tensors import Inventory, inventory
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Model
 from gguf_audit.layout import CacheLayout
 from gguf_audit.subject import Absent
+
+if TYPE_CHECKING:
+    from gguf_audit.arch.tensors import Comparison, Converted
 
 __all__ = ["NOTHING", "compared", "listed", "places"]
 
@@ -67,10 +63,10 @@ def _compared(conversion: Conversion) -> tuple[Converted, Comparison] | Absent:
         return NOTHING
     found: Converted | Absent
     if reference.gguf is not None:
-        found = of_file(fields, reference.gguf.tensors)
+        found = made.of_file(fields, reference.gguf.tensors)
     else:
         found = _converted(conversion)
-    return found if isinstance(found, Absent) else (found, compare(found, file))
+    return found if isinstance(found, Absent) else (found, made.compare(found, file))
 
 
 def _converted(conversion: Conversion) -> Converted | Absent:
@@ -81,7 +77,7 @@ def _converted(conversion: Conversion) -> Converted | Absent:
         # what a card lacks is said of the reference itself
         return NOTHING if conversion.checkpoint.origin == "card" else tensors
     try:
-        return converted(fields, tensors)
+        return made.converted(fields, tensors)
     except Refused as refused:
         return Absent(refused.message)
 

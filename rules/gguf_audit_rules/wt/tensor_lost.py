@@ -23,13 +23,16 @@ llama.cpp b11434, `conversion/*.py: modify_tensors`, `gguf-py/gguf/tensor_mappin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from gguf_audit.arch.tensors import Group
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import compared, listed, places
+
+if TYPE_CHECKING:
+    from gguf_audit.arch.tensors import Group
 
 OUTPUT = "output.weight"
 NO_OUTPUT = (
