@@ -31,6 +31,8 @@ RULES = {
     "KV106": "kv-heads-changed: error",
     "KV107": "full-attention-unconfirmed: warning",
     "KV108": "cache-layout-changed: error",
+    "KV109": "runtime-limit: info",
+    "KV110": "layout-unverified: info",
     "RUN001": "probe-disagrees: error warning info",
     "TOK001": "pre-tokenizer-missing: error info",
     "TOK002": "vocabulary-size-mismatch: error",
