@@ -3,7 +3,7 @@
 # make check       format, lint, types, floors, documentation, wheel, tests: what CI runs
 # make truth       tests against measured tables, where they are at hand (TRUTH=folder)
 # make acceptance  tests on a real model of 250 MB and on a real llama.cpp
-# make bench       CPU time of the command against its budget
+# make bench       opening a header beside gguf-py; CPU time of the command against its budget
 # make docs        write the generated pages again
 
 PYTHON ?= python3
@@ -84,6 +84,7 @@ acceptance: $(VENV)/.acceptance
 
 bench: $(VENV)/.runtime
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
+	@$(BIN)/python benchmarks/bench_open.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
 
 clean:
