@@ -82,7 +82,9 @@ truth: $(VENV)/.dev
 acceptance: $(VENV)/.acceptance
 	@$(BIN)/pytest -q -m acceptance
 
+# What is installed from a wheel has its bytecode; a checkout may have none.
 bench: $(VENV)/.runtime
+	@$(BIN)/python -m compileall -q auditor rules
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
 	@$(BIN)/python benchmarks/bench_open.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf

@@ -15,8 +15,9 @@ import pytest
 
 import gguf_audit
 from gguf_audit.errors import AuditError, Refused
+from gguf_audit.expectation import expected_fields
 from gguf_audit.formats.card import list_cards
-from gguf_audit.reference import expected_fields, open_checkpoint
+from gguf_audit.reference import open_checkpoint
 from gguf_audit.runtime.ideal import ideal_bytes
 from gguf_audit.runtime.llama_cpp import full_attention_bytes
 

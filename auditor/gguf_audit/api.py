@@ -8,9 +8,10 @@ from typing import Literal
 
 from gguf_audit import arch, catalogue, engine
 from gguf_audit.errors import MalformedError, UnsupportedError
+from gguf_audit.expectation import expected_fields
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.layout import CacheLayout
-from gguf_audit.reference import expected_fields, open_checkpoint
+from gguf_audit.reference import open_checkpoint
 from gguf_audit.runtime import llama_cpp
 from gguf_audit.runtime.llama_cpp import FlashAttention, Plan
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Json

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
@@ -21,11 +22,11 @@ from gguf_audit.errors import (
     SourceError,
 )
 from gguf_audit.evidence import SetMember, Settings
+from gguf_audit.expectation import lacks
 from gguf_audit.formats.gguf import open_gguf, shard_name
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
-from gguf_audit.reference import AUTO, References, lacks
 from gguf_audit.rule import (
     Finding,
     Hit,
@@ -52,6 +53,9 @@ from gguf_audit.verdict import (
     Report,
     SubjectReport,
 )
+
+if TYPE_CHECKING:
+    from gguf_audit.reference import References
 
 __all__ = ["RUNTIMES", "audit_targets"]
 
@@ -99,7 +103,17 @@ def audit_targets(
     part of the reference an audit that failed, ``probe`` asks an installed llama.cpp about
     every model. Never raises AuditError: what can't be audited is in the report.
     """
-    references = References()
+    reference: Reference = None
+    named: References | None = None
+    if against is not None:
+        # Only who compares pays for what opens checkpoints, cards and the Hub.
+        from gguf_audit.reference import AUTO, References
+
+        references = References()
+        if against == AUTO:
+            named = references
+        else:
+            reference = _reference(references, against)
     wanted = _Wanted(
         rules=rules,
         ignored=ignored or {},
@@ -108,8 +122,8 @@ def audit_targets(
         lengths=lengths,
         require=require,
         probe=probe,
-        reference=None if against in (None, AUTO) else _reference(references, against),
-        named=references if against == AUTO else None,
+        reference=reference,
+        named=named,
     )
     subjects = tuple(subject for target in targets for subject in _target(target, wanted))
     return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)

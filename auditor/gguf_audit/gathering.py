@@ -18,8 +18,8 @@ from gguf_audit.errors import (
     UnknownArchitectureError,
 )
 from gguf_audit.evidence import NOT_PROBED, Conversion, Model
+from gguf_audit.expectation import Part, expected_fields, why_missing
 from gguf_audit.layout import CacheLayout
-from gguf_audit.reference import Part, expected_fields, why_missing
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind

@@ -7,36 +7,26 @@ looked for on the Hub, then in the local Hub cache, then among the built-in card
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from gguf_audit import arch
-from gguf_audit.errors import AuditError, MalformedError, ReferenceUnavailableError, SourceError
+from gguf_audit.errors import AuditError, ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
 from gguf_audit.formats.gguf import MAGIC, open_gguf
 from gguf_audit.formats.readme import read_base_model
 from gguf_audit.sources import FileSource, LocalTree
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+from gguf_audit.subject import Checkpoint, Gguf
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:
     from gguf_audit.sources.hub import Hub
 
-__all__ = [
-    "AUTO",
-    "Part",
-    "References",
-    "expected_fields",
-    "lacks",
-    "open_checkpoint",
-    "why_missing",
-]
+__all__ = ["AUTO", "References", "open_checkpoint"]
 
 #: The reference that each file names itself.
 AUTO = "auto"
@@ -70,73 +60,6 @@ def open_checkpoint(path_or_id: str) -> Checkpoint:
     can't be read.
     """
     return References().open(path_or_id)
-
-
-def expected_fields(checkpoint: Checkpoint) -> Fields:
-    """Return the metadata of a right conversion of a reference.
-
-    Of another GGUF its own. Raises MalformedError for a config that is none, and
-    UnsupportedError for a class that the converter, or we, don't know.
-    """
-    if checkpoint.gguf is not None:
-        name = checkpoint.gguf.architecture
-        if name is None:
-            where = Where(file=checkpoint.id, key="general.architecture")
-            raise MalformedError("general.architecture is absent", where=where)
-        return Fields(name, checkpoint.gguf.fields)
-    if isinstance(checkpoint.config, Absent):
-        raise MalformedError(f"{checkpoint.id}: {checkpoint.config.reason}")
-    return arch.expected_fields(checkpoint.config)
-
-
-class Part(enum.StrEnum):
-    """A part of a reference that a user may insist on."""
-
-    REFERENCE = "reference"
-    HUB = "hub"
-    TOKENIZER = "tokenizer"
-    TEMPLATE = "template"
-
-
-def why_missing(checkpoint: Checkpoint, part: Part) -> str | None:
-    """Say why a part of a reference isn't there, ``None`` where it is all there.
-
-    The tokenizer is read where it is asked for (AuditError).
-    """
-    match part:
-        case Part.REFERENCE:
-            return None
-        case Part.HUB if checkpoint.origin == "hub":
-            return None
-        case Part.HUB:
-            return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
-        case Part.TEMPLATE:
-            templates = checkpoint.chat_templates
-            return templates.reason if isinstance(templates, Absent) else None
-        case Part.TOKENIZER:
-            tokenizer = checkpoint.tokenizer
-            if isinstance(tokenizer, Absent):
-                return tokenizer.reason
-            if tokenizer.unsure_ids or not tokenizer.complete:
-                return f"{checkpoint.id} doesn't say which ids all of the special tokens have"
-            return None
-        case _ as never:
-            assert_never(never)
-
-
-def lacks(checkpoint: Checkpoint) -> str:
-    """Name what a reference can't tell without anything being fetched or read, or ""."""
-    gone: list[str] = []
-    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
-        gone.append("hyper-parameters")
-    if why_missing(checkpoint, Part.TEMPLATE) is not None:
-        gone.append("chat templates")
-    if checkpoint.origin == "card":
-        if why_missing(checkpoint, Part.TOKENIZER) is not None:
-            gone.append("special token ids")
-        if isinstance(checkpoint.tensors, Absent):
-            gone.append("tensors")
-    return f"it says nothing of {', '.join(gone)}" if gone else ""
 
 
 class References:

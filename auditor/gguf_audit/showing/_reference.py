@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from gguf_audit import arch
 from gguf_audit.errors import AuditError, Refused
+from gguf_audit.expectation import expected_fields, lacks
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
-from gguf_audit.reference import expected_fields, lacks
 from gguf_audit.runtime.vocabulary import SPECIAL_KEYS
 from gguf_audit.showing._cache import cache_of
 from gguf_audit.showing._file import TEMPLATE, sized

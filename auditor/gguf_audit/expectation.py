@@ -1,0 +1,80 @@
+"""What a reference tells of a right conversion, and what it can't tell."""
+
+from __future__ import annotations
+
+import enum
+from typing import assert_never
+
+from gguf_audit import arch
+from gguf_audit.errors import MalformedError
+from gguf_audit.subject import Absent, Checkpoint, Fields
+from gguf_audit.where import Where
+
+__all__ = ["Part", "expected_fields", "lacks", "why_missing"]
+
+
+def expected_fields(checkpoint: Checkpoint) -> Fields:
+    """Return the metadata of a right conversion of a reference.
+
+    Of another GGUF its own. Raises MalformedError for a config that is none, and
+    UnsupportedError for a class that the converter, or we, don't know.
+    """
+    if checkpoint.gguf is not None:
+        name = checkpoint.gguf.architecture
+        if name is None:
+            where = Where(file=checkpoint.id, key="general.architecture")
+            raise MalformedError("general.architecture is absent", where=where)
+        return Fields(name, checkpoint.gguf.fields)
+    if isinstance(checkpoint.config, Absent):
+        raise MalformedError(f"{checkpoint.id}: {checkpoint.config.reason}")
+    return arch.expected_fields(checkpoint.config)
+
+
+class Part(enum.StrEnum):
+    """A part of a reference that a user may insist on."""
+
+    REFERENCE = "reference"
+    HUB = "hub"
+    TOKENIZER = "tokenizer"
+    TEMPLATE = "template"
+
+
+def why_missing(checkpoint: Checkpoint, part: Part) -> str | None:
+    """Say why a part of a reference isn't there, ``None`` where it is all there.
+
+    The tokenizer is read where it is asked for (AuditError).
+    """
+    match part:
+        case Part.REFERENCE:
+            return None
+        case Part.HUB if checkpoint.origin == "hub":
+            return None
+        case Part.HUB:
+            return f"the reference is not from the Hub, {checkpoint.found or 'which was not asked'}"
+        case Part.TEMPLATE:
+            templates = checkpoint.chat_templates
+            return templates.reason if isinstance(templates, Absent) else None
+        case Part.TOKENIZER:
+            tokenizer = checkpoint.tokenizer
+            if isinstance(tokenizer, Absent):
+                return tokenizer.reason
+            if tokenizer.unsure_ids or not tokenizer.complete:
+                return f"{checkpoint.id} doesn't say which ids all of the special tokens have"
+            return None
+        case _ as never:
+            assert_never(never)
+
+
+def lacks(checkpoint: Checkpoint) -> str:
+    """Name what a reference can't tell without anything being fetched or read, or ""."""
+    gone: list[str] = []
+    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
+        gone.append("hyper-parameters")
+    if why_missing(checkpoint, Part.TEMPLATE) is not None:
+        gone.append("chat templates")
+    if checkpoint.origin == "card":
+        if why_missing(checkpoint, Part.TOKENIZER) is not None:
+            gone.append("special token ids")
+        if isinstance(checkpoint.tensors, Absent):
+            gone.append("tensors")
+    return f"it says nothing of {', '.join(gone)}" if gone else ""
