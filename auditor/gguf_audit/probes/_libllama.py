@@ -4,10 +4,10 @@ Started by ``probes.llama_cpp`` as a script, in a process of its own: a failed a
 of llama.cpp ends the process it happens in. Imports nothing but the standard library.
 
 Reads one JSON document from stdin: ``library`` and ``model`` (paths), ``metadata_only``
-(let llama.cpp invent the tensors), ``limits`` (``memory_bytes``, ``cpu_seconds``) and
-``runs``, whose items have the names of ``runtime.llama_cpp.plan``. Answers one JSON
-document a line: ``version`` and ``build``, then ``loaded`` or ``refused``, then one per
-run: ``bytes`` or ``refused``. ``unusable`` ends it: this library isn't as we know it.
+(let llama.cpp invent the tensors) and ``runs``, whose items have the names of
+``runtime.llama_cpp.plan``. Answers one JSON document a line: ``version`` and ``build``,
+then ``loaded`` or ``refused``, then one per run: ``bytes`` or ``refused``. ``unusable``
+ends it: this library isn't as we know it.
 
 llama.cpp's structures are known by offset and looked up before use: what
 ``llama_model_default_params`` and ``llama_context_default_params`` return must hold
@@ -20,7 +20,6 @@ import ctypes
 import json
 import os
 import re
-import resource
 import struct
 import sys
 from collections.abc import Iterator, Mapping
@@ -297,19 +296,6 @@ def nodes(breakdown: TreeMap) -> Iterator[TreeNode]:
         yield node
 
 
-def _bound(limits: Answer) -> None:
-    for what, most in (
-        (resource.RLIMIT_AS, limits["memory_bytes"]),
-        (resource.RLIMIT_CPU, limits["cpu_seconds"]),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
-        _, hard = resource.getrlimit(what)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, most))
-
-
 def _answers(request: Answer) -> Iterator[Answer]:
     try:
         library = Library(request["library"])
@@ -331,7 +317,6 @@ def main() -> None:
     # What llama.cpp prints itself must not stand between our lines.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    _bound(request["limits"])
     for answer in _answers(request):
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
-import selectors
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
 from gguf_audit.limits import LIMITS
+from gguf_audit.probes.child import Bounds, Talk, talk
 from gguf_audit.runtime.llama_cpp import FlashAttention
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
 from gguf_audit.subject import Absent
@@ -73,19 +70,6 @@ class Context:
     flash_attn: FlashAttention = "auto"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Talk:
-    """What a child said until it ended."""
-
-    #: How many contexts it was asked for.
-    wanted: int
-    answers: tuple[Mapping[str, object], ...]
-    complaints: str
-    #: As ``subprocess`` has it, ``None`` where we ended it ourselves.
-    code: int | None
-    reason: str = ""
-
-
 def find_library() -> Library | Absent:
     """Return the llama.cpp to ask: the named one, else one of a known package's."""
     if sys.platform != "linux":
@@ -127,19 +111,18 @@ def measure(
     outcomes: list[Outcome] = []
     runtime = f"llama.cpp ({library.origin})"
     while len(outcomes) < len(contexts):
-        talk = _talk(library, model, contexts[len(outcomes) :], metadata_only=metadata_only)
-        runtime, told, loaded = _understood(talk, library)
+        said = _talk(library, model, contexts[len(outcomes) :], metadata_only=metadata_only)
+        runtime, told, loaded = _understood(said, library, len(contexts) - len(outcomes))
         # What keeps a model from being loaded does so for every context.
         outcomes += told if loaded else told[:1] * len(contexts)
     return runtime, tuple(outcomes[: len(contexts)])
 
 
-def _understood(talk: _Talk, library: Library) -> tuple[str, list[Outcome], bool]:
+def _understood(said: Talk, library: Library, wanted: int) -> tuple[str, list[Outcome], bool]:
     """Return the runtime's name, one outcome at least, and whether the model was loaded."""
     runtime, loaded = f"llama.cpp ({library.origin})", False
     outcomes: list[Outcome] = []
-    wanted = talk.wanted
-    for answer in talk.answers:
+    for answer in said.answers:
         match answer:
             case {"version": version, "build": build}:
                 runtime = _runtime(library, version, build)
@@ -155,7 +138,7 @@ def _understood(talk: _Talk, library: Library) -> tuple[str, list[Outcome], bool
             case _:
                 outcomes += [Unmeasured(f"{runtime} gave no answer that we know")] * wanted
     settled = len(outcomes) >= (wanted if loaded else 1)
-    return runtime, outcomes if settled else [*outcomes, _death(talk, loaded=loaded)], loaded
+    return runtime, outcomes if settled else [*outcomes, _death(said, loaded=loaded)], loaded
 
 
 def _runtime(library: Library, version: object, build: object) -> str:
@@ -171,16 +154,16 @@ def _declined(message: str, *, loaded: bool) -> Outcome:
     return Declined(message=shown, during="context" if loaded else "load")
 
 
-def _death(talk: _Talk, *, loaded: bool) -> Outcome:
-    if talk.code is None:
-        return Unmeasured(talk.reason)
-    if talk.code >= 0 or -talk.code not in _CRASHES:
-        what = f"signal {-talk.code}" if talk.code < 0 else f"exit code {talk.code}"
-        return Unmeasured(f"llama.cpp's process ended early, {what}: {_shown(talk.complaints)}")
-    if _NO_MEMORY.search(talk.complaints):
+def _death(said: Talk, *, loaded: bool) -> Outcome:
+    if said.code is None:
+        return Unmeasured(said.reason)
+    if said.code >= 0 or -said.code not in _CRASHES:
+        what = f"signal {-said.code}" if said.code < 0 else f"exit code {said.code}"
+        return Unmeasured(f"llama.cpp's process ended early, {what}: {_shown(said.complaints)}")
+    if _NO_MEMORY.search(said.complaints):
         return Unmeasured("llama.cpp ran out of the memory we give it")
-    found = [first or second for first, second in _LAST_WORDS.findall(talk.complaints)]
-    message = found[0] if found else signal.Signals(-talk.code).name
+    found = [first or second for first, second in _LAST_WORDS.findall(said.complaints)]
+    message = found[0] if found else signal.Signals(-said.code).name
     return Declined(message=_shown(message), kind="aborts", during="context" if loaded else "load")
 
 
@@ -192,98 +175,21 @@ def _shown(text: str) -> str:
 
 def _talk(
     library: Library, model: Path, contexts: Sequence[Context], *, metadata_only: bool
-) -> _Talk:
+) -> Talk:
     request = {
         "library": str(library.path),
         "model": str(model.absolute()),
         "metadata_only": metadata_only,
-        "limits": {
-            "memory_bytes": LIMITS.probe_memory_bytes,
-            "cpu_seconds": LIMITS.probe_seconds,
-        },
         "runs": [asdict(context) for context in contexts],
     }
-    # Nothing of ours is in its environment, tokens least of all.
-    environment = {
-        "GGML_NO_BACKTRACE": "1",
-        "LD_LIBRARY_PATH": str(library.path.parent),
-        "LC_ALL": "C",
-    }
-    process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own file
-        [sys.executable, "-I", "-S", str(_CHILD)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env=environment,
-        start_new_session=True,
+    return talk(
+        _CHILD,
+        request,
+        name="llama.cpp",
+        bounds=Bounds(
+            memory_bytes=LIMITS.probe_memory_bytes,
+            seconds=LIMITS.probe_seconds,
+            output_bytes=LIMITS.probe_output_bytes,
+        ),
+        environment={"GGML_NO_BACKTRACE": "1", "LD_LIBRARY_PATH": str(library.path.parent)},
     )
-    with process:
-        try:
-            answers, complaints, reason = _converse(process, json.dumps(request).encode())
-        finally:
-            # Also what it may have started.
-            _end(process)
-    code = None if reason else process.returncode
-    return _Talk(
-        wanted=len(contexts),
-        answers=tuple(_parsed(answers)),
-        complaints=complaints.decode("utf-8", "replace"),
-        code=code,
-        reason=reason,
-    )
-
-
-def _converse(process: subprocess.Popen[bytes], request: bytes) -> tuple[bytes, bytes, str]:
-    """Return stdout, stderr and why we stopped listening, "" where it ended by itself."""
-    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
-    if stdin is None or stdout is None or stderr is None:
-        raise AssertionError("the pipes were asked for")
-    # A child that died at once leaves nobody to read.
-    try:
-        stdin.write(request)
-        stdin.close()
-    except BrokenPipeError:
-        pass
-    heard = {stdout: bytearray(), stderr: bytearray()}
-    deadline = time.monotonic() + LIMITS.probe_seconds
-    with selectors.DefaultSelector() as selector:
-        for pipe in heard:
-            selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                reason = f"llama.cpp took longer than {LIMITS.probe_seconds} s"
-                return bytes(heard[stdout]), bytes(heard[stderr]), reason
-            for key, _ in selector.select(left):
-                pipe = stdout if key.fileobj is stdout else stderr
-                chunk = os.read(pipe.fileno(), 1 << 16)
-                heard[pipe] += chunk
-                if not chunk:
-                    selector.unregister(pipe)
-                if len(heard[pipe]) > LIMITS.probe_output_bytes:
-                    return b"", b"", f"llama.cpp said over {LIMITS.probe_output_bytes} bytes"
-    process.wait(timeout=LIMITS.probe_seconds)
-    return bytes(heard[stdout]), bytes(heard[stderr]), ""
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def _parsed(answers: bytes) -> list[Mapping[str, object]]:
-    """Return the complete lines that are objects; a crash may cut the last one."""
-    parsed: list[Mapping[str, object]] = []
-    for line in answers.decode("utf-8", "replace").splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            break
-        if isinstance(answer, dict):
-            parsed.append(cast("dict[str, object]", answer))
-    return parsed
