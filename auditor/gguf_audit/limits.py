@@ -49,6 +49,10 @@ class Limits:
     config_bytes: int = 16 * MIB
     #: ``tokenizer.json``; 35 MiB is real.
     tokenizer_bytes: int = 256 * MIB
+    #: ``tokenizer.model``; that of 262,144 pieces has 4.5 MiB.
+    sentencepiece_bytes: int = 64 * MIB
+    #: ``vocab.txt``, ``merges.txt`` and their like; 500,000 merges take 8 MiB.
+    vocabulary_text_bytes: int = 64 * MIB
     json_depth: int = 64
     #: Commas and opening brackets of one document, each a Python object or two; the
     #: ``tokenizer.json`` of 262,144 tokens and 514,906 merges has 1.9 million.

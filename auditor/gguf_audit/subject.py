@@ -18,6 +18,7 @@ from gguf_audit.where import Where
 
 __all__ = [
     "Absent",
+    "AddedToken",
     "Array",
     "Checkpoint",
     "Field",
@@ -28,10 +29,14 @@ __all__ = [
     "Origin",
     "ReferenceOrigin",
     "Scalar",
+    "SentencePiece",
     "StoredTensor",
+    "T",
     "Tensor",
     "TensorType",
     "Tokenizer",
+    "TokenizerFiles",
+    "TokenizerJson",
     "Value",
     "ValueType",
 ]
@@ -394,6 +399,83 @@ class Tokenizer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddedToken:
+    """One of the ``added_tokens`` of a ``tokenizer.json``."""
+
+    id: int
+    content: str
+    special: bool = False
+    #: Text is normalized before the token is looked for.
+    normalized: bool = False
+    #: It swallows spaces on its left, on its right; it only stands between words.
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerJson:
+    """A ``tokenizer.json``; sections that nobody compares stand as they do there."""
+
+    #: ``BPE``, ``Unigram``, ``WordPiece`` or ``WordLevel``; "" where it doesn't say.
+    model: str
+    #: Text -> id, without added tokens; texts as they are stored, of equal ones the last.
+    ids: Mapping[str, int] = field(repr=False)
+    #: Score per id, of Unigram alone; else empty.
+    scores: Sequence[float] = field(default=(), repr=False)
+    #: In order of rank, each as its two parts with a space between, unless a part holds
+    #: one: then as a pair. Empty where the model has none.
+    merges: Sequence[str | tuple[str, str]] = field(default=(), repr=False)
+    added: tuple[AddedToken, ...] = field(default=(), repr=False)
+    #: What is left of the model: ``byte_fallback``, ``ignore_merges``, ``unk_token``...
+    options: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    normalizer: Json = None
+    pre_tokenizer: Json = None
+    post_processor: Json = None
+    decoder: Json = None
+    #: Highest id + 1, added tokens included.
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentencePiece:
+    """A SentencePiece model: ``tokenizer.model``, ``spiece.model`` and their like."""
+
+    #: Text, score and type (``sentencepiece_model.proto``: 1 normal, 2 unknown, 3
+    #: control, 4 user defined, 5 unused, 6 byte) of every piece, by id.
+    texts: Sequence[str] = field(repr=False)
+    scores: Sequence[float] = field(repr=False)
+    types: Sequence[int] = field(repr=False)
+    #: ``trainer_spec.model_type``: 1 unigram, 2 BPE, 3 words, 4 characters.
+    model_type: int = 1
+    add_dummy_prefix: bool = True
+    remove_extra_whitespaces: bool = True
+    precompiled_charsmap: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenizerFiles:
+    """The files of a reference's tokenizer; each is read once, when it is asked for."""
+
+    #: Of all files of the folder.
+    names: frozenset[str]
+    load_json: Callable[[], TokenizerJson | Absent] = field(repr=False, compare=False)
+    #: Of ``tokenizer.json``, for who runs it.
+    load_bytes: Callable[[], bytes | Absent] = field(repr=False, compare=False)
+    #: By the name of the file.
+    load_sentencepiece: Callable[[str], SentencePiece | Absent] = field(repr=False, compare=False)
+    #: ``added_tokens.json``, ``special_tokens_map.json``, ``1_Pooling/config.json``...
+    load_object: Callable[[str], Mapping[str, Json] | Absent] = field(repr=False, compare=False)
+    #: ``vocab.txt``, ``merges.txt``...
+    load_text: Callable[[str], str | Absent] = field(repr=False, compare=False)
+
+    @property
+    def json(self) -> TokenizerJson | Absent:
+        """``tokenizer.json``; the first call reads it (AuditError)."""
+        return self.load_json()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """The reference: the Hugging Face checkpoint that a file was made from."""
 
@@ -420,6 +502,10 @@ class Checkpoint:
     )
     #: Reads the tokenizer when it is first asked for.
     load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
+    #: The files themselves; Absent where the reference is no folder with a tokenizer.
+    tokenizer_files: TokenizerFiles | Absent = field(
+        default=Absent("the reference has no tokenizer files"), repr=False, compare=False
+    )
     #: The model itself, where another GGUF is the reference: its metadata are expected.
     gguf: Gguf | None = field(default=None, repr=False)
 

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.formats._inventory import Inventory
+from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.tokenizer import from_config, read_tokenizer
 from gguf_audit.sources import MemoryTree
 from gguf_audit.subject import Absent, Json, Tokenizer
@@ -93,7 +95,10 @@ def _read(
     if document is not None:
         files["tokenizer.json"] = json.dumps(document).encode()
     given_config = Absent("none") if tokenizer_config is None else tokenizer_config
-    return read_tokenizer(MemoryTree(files), config=config, tokenizer_config=given_config)
+    inventory = Inventory(names=frozenset(files))
+    return read_tokenizer(
+        tokenizer_files(MemoryTree(files), inventory), config=config, tokenizer_config=given_config
+    )
 
 
 @settings(

@@ -10,6 +10,7 @@ from gguf_audit.errors import MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
+from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
 from gguf_audit.formats.safetensors import INDEX, read_tensors
 from gguf_audit.formats.tokenizer import TOKENIZER, from_config, has_vocabulary, read_tokenizer
@@ -23,6 +24,7 @@ from gguf_audit.subject import (
     ReferenceOrigin,
     StoredTensor,
     Tokenizer,
+    TokenizerFiles,
 )
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
@@ -74,6 +76,7 @@ def read_checkpoint(
         )
     config = read_object(tree.open(_CONFIG), limit_bytes=LIMITS.config_bytes)
     tokenizer_config = _optional(tree, files, "tokenizer_config.json")
+    tokenizer = tokenizer_files(tree, files)
     return Checkpoint(
         id=id,
         revision=revision,
@@ -85,8 +88,9 @@ def read_checkpoint(
         chat_templates=_chat_templates(tree, files, config, tokenizer_config),
         load_tensors=functools.cache(lambda: _tensors(tree, files)),
         load_tokenizer=functools.cache(
-            lambda: _tokenizer(tree, files, config=config, tokenizer_config=tokenizer_config)
+            lambda: _tokenizer(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
+        tokenizer_files=tokenizer,
     )
 
 
@@ -168,7 +172,7 @@ def _tensors(tree: Tree, files: Inventory) -> Mapping[str, StoredTensor] | Absen
 
 
 def _tokenizer(
-    tree: Tree,
+    found: TokenizerFiles,
     files: Inventory,
     *,
     config: Mapping[str, Json],
@@ -177,7 +181,7 @@ def _tokenizer(
     decisive = departure_of(config).file
     if files.unknown(TOKENIZER, "tokenizer_config.json", *filter(None, (decisive,))) is not None:
         return from_config(config)
-    return read_tokenizer(tree, config=config, tokenizer_config=tokenizer_config)
+    return read_tokenizer(found, config=config, tokenizer_config=tokenizer_config)
 
 
 def _chat_templates(

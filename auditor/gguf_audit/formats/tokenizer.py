@@ -7,23 +7,18 @@ own files have the first word; ``config.json`` fills in what they leave open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from gguf_audit.errors import LimitError, MalformedError
 from gguf_audit.formats._departures import Departure, departure_of, vocabulary_size
-from gguf_audit.formats._json import read_object
-from gguf_audit.limits import LIMITS
-from gguf_audit.sources import Tree
-from gguf_audit.subject import Absent, Json, Tokenizer
-from gguf_audit.where import Where
+from gguf_audit.formats._tokenizer_json import TOKENIZER
+from gguf_audit.subject import Absent, Json, Tokenizer, TokenizerFiles, TokenizerJson
 
 __all__ = ["TOKENIZER", "from_config", "has_vocabulary", "read_tokenizer"]
 
 #: In the converter's order, without ``cls``, which it looks up but doesn't write.
 _NAMES: tuple[str, ...] = ("bos", "eos", "unk", "sep", "pad", "mask")
-TOKENIZER = "tokenizer.json"
 #: Files that hold a whole vocabulary, so that a missing tokenizer.json isn't a gap.
 _VOCABULARIES = frozenset(
     {
@@ -58,31 +53,31 @@ def has_vocabulary(names: frozenset[str]) -> bool:
 
 
 def read_tokenizer(
-    tree: Tree, *, config: Mapping[str, Json], tokenizer_config: Mapping[str, Json] | Absent
+    files: TokenizerFiles,
+    *,
+    config: Mapping[str, Json],
+    tokenizer_config: Mapping[str, Json] | Absent,
 ) -> Tokenizer | Absent:
     """Return the special ids that the converter writes for a checkpoint folder.
 
     Raises MalformedError where ``tokenizer.json`` isn't what ``tokenizers`` would
     load, and LimitError for an id that no real vocabulary reaches.
     """
-    names = frozenset(tree.names())
-    if not has_vocabulary(names):
+    if not has_vocabulary(files.names):
         return from_config(config)
-    vocabulary = None
-    if TOKENIZER in names:
-        document = read_object(tree.open(TOKENIZER), limit_bytes=LIMITS.tokenizer_bytes)
-        vocabulary = _Vocabulary.of(document)
+    found = files.json
+    vocabulary = None if isinstance(found, Absent) else found
     size = None if vocabulary is None else vocabulary.size
-    found = _special_ids(vocabulary, config, tokenizer_config)
-    ids = {name: id_ for name, id_ in found.items() if id_ < _rows(config, size)}
+    special = _special_ids(vocabulary, config, tokenizer_config)
+    ids = {name: id_ for name, id_ in special.items() if id_ < _rows(config, size)}
     departure = departure_of(config)
     if departure.unknown:
         return Tokenizer(special_ids={}, unsure_ids=frozenset(ids), complete=False, size=size)
-    _depart(ids, departure, vocabulary, names)
+    _depart(ids, departure, vocabulary, files.names)
     return Tokenizer(
         special_ids={name: id_ for name, id_ in ids.items() if name not in departure.unsure},
         unsure_ids=frozenset(departure.unsure & ids.keys()),
-        complete=not departure.unsure and found.keys() <= ids.keys(),
+        complete=not departure.unsure and special.keys() <= ids.keys(),
         size=size,
     )
 
@@ -90,13 +85,13 @@ def read_tokenizer(
 def _depart(
     ids: dict[str, int],
     departure: Departure,
-    vocabulary: _Vocabulary | None,
+    vocabulary: TokenizerJson | None,
     files: frozenset[str],
 ) -> None:
     """Change what ``SpecialVocab`` found the way that a converter class does."""
     if departure.file is not None and departure.file not in files:
         return
-    added: Mapping[str, int] = vocabulary.added if vocabulary is not None else {}
+    added = {} if vocabulary is None else _ids_of_added(vocabulary)
     for name, token in departure.tokens.items():
         if token in added:
             ids.setdefault(name, added[token])
@@ -107,44 +102,6 @@ def _rows(config: Mapping[str, Json], size: int | None) -> float:
     """Return how many tokens a file has, padding included; infinity where unknown."""
     known = [count for count in (vocabulary_size(config), size) if type(count) is int]
     return max(known) if known else math.inf
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Vocabulary:
-    """What ``tokenizer.json`` says, as far as special tokens go."""
-
-    #: Content -> id of the added tokens, the first of equal contents.
-    added: Mapping[str, int]
-    #: Highest id + 1.
-    size: int
-    #: Post-processors in order, those of a sequence one by one.
-    processors: tuple[Mapping[str, Json], ...]
-
-    @classmethod
-    def of(cls, document: Mapping[str, Json]) -> _Vocabulary:
-        model = document.get("model")
-        if not isinstance(model, dict):
-            raise _wrong("model", "an object")
-        last = -1
-        for id_ in _ids(model.get("vocab")):
-            last = max(last, id_)
-        added: dict[str, int] = {}
-        entries = document.get("added_tokens") or []
-        if not isinstance(entries, list):
-            raise _wrong("added_tokens", "a list")
-        for entry in entries:
-            content = entry.get("content") if isinstance(entry, dict) else None
-            number = entry.get("id") if isinstance(entry, dict) else None
-            if not isinstance(content, str) or not _is_id(number):
-                raise _wrong("added_tokens", "a list of contents with ids")
-            added.setdefault(content, number)
-            last = max(last, number)
-        if last >= LIMITS.array_strings:
-            raise LimitError(
-                f"{TOKENIZER} has a token with id {last}, more than {LIMITS.array_strings} are not read",
-                where=Where(file=TOKENIZER),
-            )
-        return cls(added=added, size=last + 1, processors=tuple(_processors(document)))
 
 
 class _Names:
@@ -216,7 +173,7 @@ class _Piece:
 
 
 def _special_ids(
-    vocabulary: _Vocabulary | None,
+    vocabulary: TokenizerJson | None,
     config: Mapping[str, Json],
     tokenizer_config: Mapping[str, Json] | Absent,
 ) -> dict[str, int]:
@@ -224,12 +181,13 @@ def _special_ids(
     names = _Names({} if isinstance(tokenizer_config, Absent) else tokenizer_config)
     ids: dict[str, int] = {}
     if vocabulary is not None:
-        for processor in vocabulary.processors:
+        added = _ids_of_added(vocabulary)
+        for processor in _processors(vocabulary.post_processor):
             names.apply(processor)
         for name in names.wanted:
             content = _content(names.tokens[name])
-            if content is not None and content in vocabulary.added:
-                ids[name] = vocabulary.added[content]
+            if content is not None and content in added:
+                ids[name] = added[content]
     for name in names.wanted:
         id_ = _id_in(config, name)
         if id_ is not None:
@@ -260,22 +218,13 @@ def _is_id(value: Json) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
-def _ids(vocabulary: Json) -> Iterable[int]:
-    """Return the ids of a vocabulary: text -> id, or Unigram's list of pieces."""
-    match vocabulary:
-        case dict():
-            ids = vocabulary.values()
-            if not all(_is_id(id_) for id_ in ids):
-                raise _wrong("model.vocab", "an object of ids")
-            return (id_ for id_ in ids if _is_id(id_))
-        case list():
-            return range(len(vocabulary))
-        case _:
-            raise _wrong("model.vocab", "an object or a list")
+def _ids_of_added(vocabulary: TokenizerJson) -> dict[str, int]:
+    """Return text -> id of the added tokens, the first of equal texts."""
+    return {token.content: token.id for token in reversed(vocabulary.added)}
 
 
-def _processors(document: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    found = document.get("post_processor")
+def _processors(found: Json) -> Iterator[Mapping[str, Json]]:
+    """Yield post-processors in order, those of a sequence one by one."""
     if not isinstance(found, dict):
         return
     parts = found.get("processors", [found])
@@ -303,9 +252,3 @@ def _first(
 ) -> Json:
     pair = processor.get(key)
     return pair[0] if isinstance(pair, list) and pair else tokens[otherwise]
-
-
-def _wrong(key: str, wanted: str) -> MalformedError:
-    return MalformedError(
-        f"{TOKENIZER}: {key} has to be {wanted}", where=Where(file=TOKENIZER, key=key)
-    )
