@@ -18,7 +18,13 @@ from engine_subjects import (
     write_model,
 )
 from gguf_audit.engine import audit_targets
-from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.errors import (
+    AuditError,
+    LimitError,
+    MalformedError,
+    ReferenceUnavailableError,
+    SourceError,
+)
 from gguf_audit.rule import (
     Finding,
     Need,
@@ -145,7 +151,6 @@ def test_levels_of_unpublished_figures_need_no_declaration(model: Path, tmp_path
             Skip(rule="AA001", kind="limit", reason="odd type"),
             3,
         ),
-        (LimitError("too long"), Skip(rule="AA001", kind="limit", reason="too long"), 3),
     ],
 )
 def test_skips(model: Path, said: Outcome | Exception, skip: Skip, code: int) -> None:
@@ -156,11 +161,25 @@ def test_skips(model: Path, said: Outcome | Exception, skip: Skip, code: int) ->
     assert report.exit_code() == code
 
 
-def test_what_cannot_be_read_is_no_crash(model: Path) -> None:
-    error = MalformedError("tokenizer.json is cut", where=Where(file="tokenizer.json"))
+@pytest.mark.parametrize(
+    ("error_class", "kind"),
+    [
+        (LimitError, "limit"),
+        (MalformedError, "no-evidence"),
+        (ReferenceUnavailableError, "no-evidence"),
+        (SourceError, "no-evidence"),
+    ],
+)
+def test_what_cannot_be_read_is_no_crash(
+    model: Path, error_class: type[AuditError], kind: str
+) -> None:
+    error = error_class("tokenizer.json is cut", where=Where(file="tokenizer.json"))
     subject = audit(model, rule("ZZ001", error), rule("ZZ002", error), CAUSE)
-    assert [skip.kind for skip in subject.skips] == ["no-evidence", "no-evidence"]
-    assert subject.errors == (Problem(code="malformed", message=error.message, where=error.where),)
+    assert [skip.kind for skip in subject.skips] == [kind, kind]
+    told = Problem(code=error.code, message=error.message, where=error.where)
+    assert subject.errors == (told,)
+    alone = audit(model, rule("ZZ001", error))
+    assert (alone.status, alone.incomplete()) == (Status.NOT_AUDITED, True)
 
 
 def test_a_broken_tokenizer_is_told_once(tmp_path: Path, checkpoint: Path) -> None:

@@ -18,6 +18,7 @@ from gguf_audit.errors import (
     AuditError,
     LimitError,
     MalformedError,
+    ReferenceUnavailableError,
     Refused,
     SourceError,
 )
@@ -287,12 +288,16 @@ class _Audit:
                         self._note(Skip(rule=rule.id, kind=outcome.kind, reason=reason))
                     else:
                         hits.append((rule, self._as_published(rule, outcome)))
-            except LimitError as error:
-                self._note(Skip(rule=rule.id, kind="limit", reason=error.message))
-            except (MalformedError, SourceError) as error:
-                # Arrays and tokenizers are read when a rule first asks for them.
+            except (
+                LimitError,
+                MalformedError,
+                ReferenceUnavailableError,
+                SourceError,
+            ) as error:
+                # Arrays, tokenizers and tensor lists are read when a rule first asks for them.
                 self.evidence.missed(error)
-                self._note(Skip(rule=rule.id, kind="no-evidence", reason=error.message))
+                unread: SkipKind = "limit" if isinstance(error, LimitError) else "no-evidence"
+                self._note(Skip(rule=rule.id, kind=unread, reason=error.message))
             except Exception as error:
                 # One broken rule must not hide what the others find.
                 reason = f"{type(error).__name__}: {error}"

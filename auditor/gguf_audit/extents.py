@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gguf_audit.subject import FileFacts, Tensor, TensorType
 
-__all__ = ["Extent", "extents", "padded", "tensor_bytes"]
+__all__ = ["Extent", "data_end", "extents", "padded", "tensor_bytes"]
 
 
 def padded(size: int, alignment: int) -> int:
@@ -40,6 +40,18 @@ def tensor_bytes(shape: tuple[int, ...], type_: TensorType) -> int | None:
         return 0
     blocks = row_elements // type_.block_elements
     return rows * (type_.row_header_bytes + blocks * type_.block_bytes)
+
+
+def data_end(file: FileFacts) -> int | None:
+    """Return where a file ends at the latest, its last padding included.
+
+    ``None`` where the size of what lies last isn't known.
+    """
+    known = [each.offset + each.size_bytes for each in file.tensors if each.size_bytes is not None]
+    end = max(known, default=0)
+    if any(each.size_bytes is None and each.offset >= end for each in file.tensors):
+        return None
+    return padded(file.data_offset + end, file.alignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

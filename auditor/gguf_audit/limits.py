@@ -45,6 +45,8 @@ class Limits:
     dimensions: int = 4
     alignment_bytes: int = MIB
     shards: int = 10_000
+    #: Read at either end of what a file holds behind its last tensor.
+    tail_sample_bytes: int = 64 * KIB
     #: ``config.json`` and its like; the longest published ones are under 100 KiB.
     config_bytes: int = 16 * MIB
     #: ``tokenizer.json``; 35 MiB is real.

@@ -32,6 +32,7 @@ __all__ = [
     "SentencePiece",
     "StoredTensor",
     "T",
+    "Tail",
     "Tensor",
     "TensorType",
     "Tokenizer",
@@ -171,6 +172,19 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """What a file holds behind its last tensor, its padding not included."""
+
+    #: From the start of the file.
+    offset: int
+    size_bytes: int
+    #: What its first bytes begin, ``a zip archive``; ``None`` for nothing known.
+    kind: str | None
+    #: Nothing but zeros, as far as was looked: both ends of a long one.
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
     """One physical file: a whole model or one shard."""
 
@@ -188,6 +202,7 @@ class FileFacts:
     #: Every key and tensor info in file order, duplicates included.
     fields: tuple[Field, ...]
     tensors: tuple[Tensor, ...]
+    tail: Tail | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

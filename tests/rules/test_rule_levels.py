@@ -22,7 +22,7 @@ RULES = {
     "GGUF002": "tensor-placement: error",
     "GGUF003": "duplicate-name: error",
     "GGUF004": "tensor-type: error info",
-    "GGUF005": "trailing-bytes: warning",
+    "GGUF005": "trailing-bytes: error warning",
     "KV101": "kv-full-attention: error",
     "KV102": "latent-unpacked: error",
     "KV103": "window-lost: error",

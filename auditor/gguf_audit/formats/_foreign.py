@@ -7,7 +7,7 @@ import re
 from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
 from gguf_audit.where import Where
 
-__all__ = ["FOREIGN_BYTES", "foreign"]
+__all__ = ["FOREIGN_BYTES", "foreign", "known_kind"]
 
 #: Enough for the whole of a Git LFS pointer, which is under 200 bytes.
 FOREIGN_BYTES = 512
@@ -37,6 +37,18 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF\r\n", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array"),
 )
+
+
+def known_kind(head: bytes) -> str | None:
+    """Name what some bytes begin, ``a zip archive``; ``None`` for nothing that we know."""
+    if head.startswith(b"GGUF"):
+        return "another GGUF file"
+    if _is_pickle(head):
+        return "a Python pickle"
+    for magic, kind in _KINDS:
+        if head.startswith(magic):
+            return re.split("[:,]", kind, maxsplit=1)[0]
+    return None
 
 
 def foreign(head: bytes, size: int, name: str) -> AuditError:

@@ -14,19 +14,20 @@ more either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from struct import Struct
 from typing import Final
 
 from gguf_audit.errors import AuditError, UnsupportedError
-from gguf_audit.extents import padded, tensor_bytes
+from gguf_audit.extents import data_end, padded, tensor_bytes
 from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
 from gguf_audit.formats._cursor import ByteOrder, Cursor
-from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign
+from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import Array, Field, FileFacts, Scalar, Tensor, TensorType, ValueType
+from gguf_audit.subject import Array, Field, FileFacts, Scalar, Tail, Tensor, TensorType, ValueType
 
 __all__ = ["MAGIC", "read_header"]
 
@@ -89,7 +90,7 @@ class _Header:
         tensors = tuple([self._tensor(index, tensor_count) for index in range(tensor_count)])
         cursor.tensor = None
         header_bytes = cursor.position
-        return FileFacts(
+        facts = FileFacts(
             name=self._source.name,
             size_bytes=self._source.size,
             header_bytes=header_bytes,
@@ -100,6 +101,23 @@ class _Header:
             byte_order=order,
             fields=fields,
             tensors=tensors,
+        )
+        end = data_end(facts)
+        if end is None or end >= facts.size_bytes:
+            return facts
+        return replace(facts, tail=self._tail(end))
+
+    def _tail(self, start: int) -> Tail:
+        """Look at both ends of what lies behind the last tensor."""
+        size = self._source.size - start
+        sample = min(size, self._limits.tail_sample_bytes)
+        head = self._source.read(start, sample)
+        last = self._source.read(self._source.size - sample, sample) if sample < size else b""
+        return Tail(
+            offset=start,
+            size_bytes=size,
+            kind=known_kind(head),
+            empty=not (any(head) or any(last)),
         )
 
     def _version(self) -> tuple[int, ByteOrder]:

@@ -3,7 +3,9 @@
 ## What it does
 Compares where the last tensor's data ends, padded to `general.alignment`, with the size of
 the file. A file without tensors ends with its header. Where the last tensor's size isn't
-known, nothing is said.
+known, nothing is said. Both ends of what lies behind are looked at: bytes that aren't zero are
+an error, named where they begin something known (an archive, a program, a pickle), zeros a
+warning.
 
 ## Why it matters
 No converter writes anything there and no engine reads it: an archive, a program or the rest
@@ -22,9 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
-from gguf_audit.extents import padded
 from gguf_audit.rule import Hit, OnModel, Outcome, Replace, Rule, Severity
-from gguf_audit.subject import FileFacts
 from gguf_audit.where import Where
 
 
@@ -32,34 +32,26 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each file that is longer than its header says."""
     del settings
     for file in model.gguf.files:
-        end = _end(file)
-        if end is None or file.size_bytes <= end:
+        tail = file.tail
+        if tail is None:
             continue
         behind = "its last tensor" if file.tensors else "its header"
+        what = "zeros" if tail.empty else f"bytes, {tail.kind or 'of no kind we know'},"
         yield Hit(
-            message=f"needs to end at byte {end:,} with {behind}, {file.name} has "
-            f"{file.size_bytes - end:,} bytes more",
-            where=Where(file=file.name, offset=end),
-            expected=end,
+            message=f"needs to end at byte {tail.offset:,} with {behind}, {file.name} has "
+            f"{tail.size_bytes:,} {what} more",
+            where=Where(file=file.name, offset=tail.offset),
+            expected=tail.offset,
             actual=file.size_bytes,
-            level=Severity.WARNING,
+            level=Severity.WARNING if tail.empty else Severity.ERROR,
             repair=Replace(),
         )
-
-
-def _end(file: FileFacts) -> int | None:
-    """Return where a file ends at the latest, its last padding included."""
-    known = [each.offset + each.size_bytes for each in file.tensors if each.size_bytes is not None]
-    end = max(known, default=0)
-    if any(each.size_bytes is None and each.offset >= end for each in file.tensors):
-        return None
-    return padded(file.data_offset + end, file.alignment)
 
 
 RULE = Rule(
     id="GGUF005",
     name="trailing-bytes",
-    levels=(Severity.WARNING,),
+    levels=(Severity.ERROR, Severity.WARNING),
     check=OnModel(check),
     # Data that is somewhere else, or smaller, leaves its old place behind.
     defers_to=("GGUF002", "GGUF004", "WT003"),

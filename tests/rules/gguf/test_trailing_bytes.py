@@ -6,31 +6,32 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.engine import audit_targets
-from gguf_audit.evidence import Model
 from gguf_audit.formats.ggml_types import tensor_type
+from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.rule import Hit, Replace, Severity
-from gguf_audit.subject import FileFacts
+from gguf_audit.sources import MemorySource
 from gguf_audit.testing import FieldValue, TensorSpec, build_gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.gguf.trailing_bytes import RULE, check
-from rule_subjects import SETTINGS, gguf, model_of
+from rule_subjects import SETTINGS, model_of
 
 KEYS: dict[str, FieldValue] = {"general.architecture": "llama"}
 #: Two tensors of 128 and 68 bytes; the second one is padded to 96.
 TWO = [TensorSpec("a", (32,)), TensorSpec("b", (17,))]
 
 
-def longer(more: int, tensors: list[TensorSpec]) -> tuple[Model, FileFacts]:
-    """Return a model whose file has more bytes than its header wants, and that file."""
-    file = gguf(KEYS, tensors)
-    facts = dataclasses.replace(file.files[0], size_bytes=file.files[0].size_bytes + more)
-    return model_of(dataclasses.replace(file, files=(facts,))), facts
+def behind(tail: bytes, tensors: list[TensorSpec]) -> tuple[Hit, ...]:
+    """Return what is said of a file that goes on like this."""
+    source = MemorySource("model.gguf", build_gguf(KEYS, tensors) + tail)
+    return tuple(
+        each for each in check(model_of(read_gguf(source)), SETTINGS) if isinstance(each, Hit)
+    )
 
 
-@pytest.mark.parametrize("more", [-200, -96, -28, 0])
-def test_silent_up_to_the_last_padding(more: int) -> None:
-    subject, _ = longer(more, TWO)
-    assert list(check(subject, SETTINGS)) == []
+@pytest.mark.parametrize("less", [-200, -96, -28, None])
+def test_silent_up_to_the_last_padding(less: int | None) -> None:
+    source = MemorySource("model.gguf", build_gguf(KEYS, TWO)[:less])
+    assert list(check(model_of(read_gguf(source)), SETTINGS)) == []
 
 
 @pytest.mark.parametrize("data", ["zeros", "none"])
@@ -42,21 +43,34 @@ def test_silent_for_a_header_alone(tmp_path: Path, data: str) -> None:
         assert [subject.findings for subject in report.subjects] == [()]
 
 
-@pytest.mark.parametrize("more", [1, 1 << 20])
-def test_fires_for_bytes_behind_the_last_tensor(more: int) -> None:
-    subject, facts = longer(more, TWO)
-    end = facts.data_offset + 224
-    assert list(check(subject, SETTINGS)) == [
+@pytest.mark.parametrize(
+    ("tail", "what", "level"),
+    [
+        (b"\0", "1 zeros", Severity.WARNING),
+        (b"\0" * (1 << 18), "262,144 zeros", Severity.WARNING),
+        (b"x", "1 bytes, of no kind we know,", Severity.ERROR),
+        # A long run of zeros hides nothing at its end.
+        (b"\0" * (1 << 18) + b"x", "262,145 bytes, of no kind we know,", Severity.ERROR),
+        (b"\x7fELF" * 64, "256 bytes, a program (ELF),", Severity.ERROR),
+        (b"MZ" * 16, "32 bytes, a Windows program,", Severity.ERROR),
+        (b"PK\x03\x04" * 16, "64 bytes, a zip archive,", Severity.ERROR),
+        (b"\x80\x04}." * 16, "64 bytes, a Python pickle,", Severity.ERROR),
+        (b"GGUF" * 16, "64 bytes, another GGUF file,", Severity.ERROR),
+    ],
+    ids=["zero", "zeros", "byte", "zeros-and-a-byte", "elf", "mz", "zip", "pickle", "gguf"],
+)
+def test_fires_for_bytes_behind_the_last_tensor(tail: bytes, what: str, level: Severity) -> None:
+    end = len(build_gguf(KEYS, TWO))
+    assert behind(tail, TWO) == (
         Hit(
-            message=f"needs to end at byte {end:,} with its last tensor, model.gguf has "
-            f"{more:,} bytes more",
+            message=f"needs to end at byte {end:,} with its last tensor, model.gguf has {what} more",
             where=Where(file="model.gguf", offset=end),
             expected=end,
-            actual=end + more,
-            level=Severity.WARNING,
+            actual=end + len(tail),
+            level=level,
             repair=Replace(),
-        )
-    ]
+        ),
+    )
 
 
 def test_fires_for_bytes_behind_a_header_alone(tmp_path: Path) -> None:
@@ -71,7 +85,5 @@ def test_fires_for_bytes_behind_a_header_alone(tmp_path: Path) -> None:
 
 def test_what_ends_with_data_of_unknown_size_is_left_alone() -> None:
     unknown = TensorSpec("u", (7,), tensor_type(9999))
-    last, _ = longer(4096, [*TWO, unknown])
-    assert list(check(last, SETTINGS)) == []
-    first, _ = longer(1 << 16, [unknown, dataclasses.replace(TWO[0], offset=4096)])
-    assert len(list(check(first, SETTINGS))) == 1
+    assert behind(b"x" * 4096, [*TWO, unknown]) == ()
+    assert len(behind(b"x" * (1 << 16), [unknown, dataclasses.replace(TWO[0], offset=4096)])) == 1
