@@ -23,6 +23,7 @@ RULES = {
     "GGUF003": "duplicate-name: error",
     "GGUF004": "tensor-type: error info",
     "GGUF005": "trailing-bytes: error warning",
+    "GGUF006": "hidden-characters: error warning",
     "KV101": "kv-full-attention: error",
     "KV102": "latent-unpacked: error",
     "KV103": "window-lost: error",

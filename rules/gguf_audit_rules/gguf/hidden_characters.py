@@ -1,0 +1,122 @@
+"""A key, a tensor's name or a text holds characters that nobody can see.
+
+## What it does
+Looks for control characters and for those that turn the direction of writing in keys, in the
+names of tensors and in texts; of a text that is meant to have lines, tabs and line ends are
+left alone. The tokenizer's texts are only searched for NUL: templates have rules of their own.
+In keys, names and known texts it is an error, as are a NUL, a terminal's escape and a turned
+direction in any text; another control character in a text is a warning.
+
+## Why it matters
+A NUL ends a name for C code and not for other readers, so two programs see two models; an
+escape rewrites what a terminal shows of the file.
+
+## Fix
+Don't load the file; convert the original checkpoint.
+
+## Authority
+llama.cpp b11434, `ggml/src/gguf.cpp: gguf_find_key` (compares up to a NUL, duplicates are
+looked for beyond it); GGUF specification, "keys are ASCII, hierarchical, lower_snake_case".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Field, FileFacts
+from gguf_audit.where import Where
+
+#: Overrides and isolates of the Unicode bidirectional algorithm.
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROLS = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0))))
+_LINES = frozenset("\t\n\r")
+#: No text that anybody wrote has one: NUL, and what begins a terminal's command.
+_HOSTILE = frozenset("\0\x1b\x9b") | _TURNS
+SHOWN = 5
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each file's keys, its tensors and its texts."""
+    del settings
+    for file in model.gguf.files:
+        yield from _keys(file)
+        yield from _tensors(file)
+        yield from _texts(file)
+
+
+def _keys(file: FileFacts) -> Iterator[Outcome]:
+    found = [field for field in file.fields if _hidden(field.key)]
+    if found:
+        where = Where(file=file.name, key=found[0].key, offset=found[0].offset)
+        yield _hit("keys", (field.key for field in found), len(found), where)
+
+
+def _tensors(file: FileFacts) -> Iterator[Outcome]:
+    found = [tensor for tensor in file.tensors if _hidden(tensor.name)]
+    if found:
+        where = Where(file=file.name, tensor=found[0].name, offset=found[0].info_offset)
+        yield _hit("tensor names", (tensor.name for tensor in found), len(found), where)
+
+
+def _texts(file: FileFacts) -> Iterator[Outcome]:
+    """Take what is hostile first: what is only odd must not stand for it."""
+    found = {field.key: (field, _hidden_in(field)) for field in file.fields}
+    odd = {key: each for key, each in found.items() if each[1]}
+    hostile = {key: each for key, each in odd.items() if each[1] & _HOSTILE}
+    for chosen, level in (
+        (hostile, Severity.ERROR),
+        ({key: each for key, each in odd.items() if key not in hostile}, Severity.WARNING),
+    ):
+        if chosen:
+            field, characters = next(iter(chosen.values()))
+            names = ", ".join(sorted(f"U+{ord(each):04X}" for each in characters)[:SHOWN])
+            yield Hit(
+                message=f"needs text that can be seen, {field.key} has {names}{_more(list(chosen))}",
+                where=Where(file=file.name, key=field.key, offset=field.offset),
+                actual=field.value,
+                level=level,
+                repair=Reconvert(),
+            )
+
+
+def _hidden(name: str) -> frozenset[str]:
+    return frozenset() if name.isprintable() else (_CONTROLS | _TURNS) & frozenset(name)
+
+
+def _hidden_in(field: Field) -> frozenset[str]:
+    if not isinstance(field.value, str):
+        return frozenset()
+    if field.key.startswith("tokenizer."):
+        return frozenset("\0") if "\0" in field.value else frozenset()
+    return _hidden(field.value) - _LINES
+
+
+def _hit(what: str, names: Iterable[str], count: int, where: Where) -> Hit:
+    shown = ", ".join(f"{name!a}" for name, _ in zip(names, range(SHOWN), strict=False))
+    rest = f" (and {count - SHOWN} more)" if count > SHOWN else ""
+    return Hit(
+        message=f"needs {what} without control characters, has {shown}{rest}",
+        where=where,
+        actual=count,
+        expected=0,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+
+
+def _more(keys: list[str]) -> str:
+    if len(keys) == 1:
+        return ""
+    rest = f" (and {len(keys) - SHOWN} more)" if len(keys) > SHOWN else ""
+    return f", as {'has' if len(keys) == 2 else 'have'} {', '.join(keys[1:SHOWN])}{rest}"
+
+
+RULE = Rule(
+    id="GGUF006",
+    name="hidden-characters",
+    levels=(Severity.ERROR, Severity.WARNING),
+    check=OnModel(check),
+    authority="llama.cpp b11434 ggml/src/gguf.cpp gguf_find_key",
+)
