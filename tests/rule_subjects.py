@@ -8,6 +8,7 @@ from gguf_audit import arch
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.layout import CacheLayout, Layer, Store
+from gguf_audit.policies import Policy
 from gguf_audit.subject import (
     Absent,
     Checkpoint,
@@ -195,3 +196,8 @@ __all__ = [
     "tokens",
     "without",
 ]
+
+
+def policed(policy: Policy) -> Settings:
+    """Return settings in which somebody demands something."""
+    return Settings(policy=policy)

@@ -56,6 +56,7 @@ from gguf_audit.verdict import (
 )
 
 if TYPE_CHECKING:
+    from gguf_audit.policies import Policy
     from gguf_audit.reference import References
 
 __all__ = ["RUNTIMES", "audit_targets"]
@@ -81,6 +82,9 @@ class _Wanted:
     reference: Reference
     #: Where every file names its own: what opens them.
     named: References | None
+    policy: Policy | None
+    #: What opens the references that the policy names.
+    references: References | None
 
 
 def audit_targets(
@@ -94,26 +98,30 @@ def audit_targets(
     lengths: tuple[int, ...] = (),
     require: frozenset[str] = frozenset(),
     probe: bool = False,
+    policy: Policy | None = None,
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
     ``against`` is what ``open_checkpoint`` takes, or ``auto`` for the one that each file
     names. ``ignored`` rules say nothing, nor does what only echoes them; a rule that is
-    ``insisted`` on and can't look leaves the audit partial. ``severities`` overrides the level of every finding of a rule, ``lengths`` the
-    context lengths of the cache table, ``require`` (of ``REQUIRABLE``) makes a missing
-    part of the reference an audit that failed, ``probe`` asks an installed llama.cpp about
-    every model. Never raises AuditError: what can't be audited is in the report.
+    ``insisted`` on and can't look leaves the audit partial. ``severities`` overrides the
+    level of every finding of a rule, ``lengths`` the context lengths of the cache table,
+    ``require`` (of ``REQUIRABLE``) makes a missing part of the reference an audit that
+    failed, ``probe`` asks an installed llama.cpp about every model. ``policy`` has what
+    files must keep to, and what a file is held against where ``against`` names nothing;
+    rules, levels and requirements of it are the caller's to pass on. Never raises
+    AuditError: what can't be audited is in the report.
     """
     reference: Reference = None
-    named: References | None = None
-    if against is not None:
+    named = references = None
+    if against is not None or (policy is not None and policy.references):
         # Only who compares pays for what opens checkpoints, cards and the Hub.
         from gguf_audit.reference import AUTO, References
 
         references = References()
         if against == AUTO:
             named = references
-        else:
+        elif against is not None:
             reference = _reference(references, against)
     wanted = _Wanted(
         rules=rules,
@@ -125,6 +133,8 @@ def audit_targets(
         probe=probe,
         reference=reference,
         named=named,
+        policy=policy,
+        references=references if against is None else None,
     )
     subjects = tuple(subject for target in targets for subject in _target(target, wanted))
     return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)
@@ -190,6 +200,7 @@ def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember 
             errors=(Problem.of(_placed(error, located.name)),),
         )
         return unread, None
+    wanted = _governed(located.name, wanted)
     if wanted.named is not None:
         wanted = replace(wanted, reference=_named(wanted.named, gguf, located.name))
     report = _Audit(gguf, located.name, wanted).report()
@@ -201,6 +212,18 @@ def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember 
     except AuditError as error:
         problem = Problem.of(_placed(error, located.name))
         return replace(report, errors=(*report.errors, problem)), None
+
+
+def _governed(target: str, wanted: _Wanted) -> _Wanted:
+    """Hold a target against what its policy names, where the user names nothing."""
+    if wanted.policy is None or wanted.references is None:
+        return wanted
+    reference = wanted.policy.reference_of(target)
+    if reference is None:
+        return wanted
+    if reference == "auto":
+        return replace(wanted, named=wanted.references)
+    return replace(wanted, reference=_reference(wanted.references, reference))
 
 
 def _told(report: SubjectReport) -> frozenset[str]:
@@ -237,7 +260,24 @@ class _Audit:
         self.evidence = gather(
             gguf, target, wanted.reference, probe_lengths=lengths if wanted.probe else ()
         )
+        if wanted.policy is not None and wanted.policy.hashes:
+            self._hash(wanted.policy)
         self.skips: list[Skip] = []
+
+    def _hash(self, policy: Policy) -> None:
+        """Read whole the files that the policy pins, and no other."""
+        from gguf_audit.sources.digest import file_sha256
+
+        digests: dict[str, str] = {}
+        for file in self.gguf.files:
+            if policy.hash_of(file.name) is None:
+                continue
+            path = Path(self.target).with_name(Path(file.name).name)
+            try:
+                digests[file.name] = file_sha256(path)
+            except AuditError as error:
+                self.evidence.missed(error)
+        self.evidence.model = replace(self.evidence.model, digests=digests)
 
     def report(self) -> SubjectReport:
         """Run the rules and say what came out."""
@@ -274,6 +314,7 @@ class _Audit:
             has_expected_layout=(
                 not isinstance(conversion, Absent) and isinstance(conversion.expected, CacheLayout)
             ),
+            policy=self.wanted.policy,
         )
         hits: list[tuple[Rule, Hit]] = []
         for rule in (*self.wanted.rules.values(), *self.wanted.ignored.values()):
@@ -325,6 +366,14 @@ class _Audit:
         if isinstance(rule.check, OnSet):
             reason = "compares the files of a folder with each other"
             return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+        if Need.POLICY in rule.needs:
+            if self.wanted.policy is None:
+                asks: SkipKind = (
+                    "no-evidence" if rule.id in self.wanted.insisted else "not-applicable"
+                )
+                return Skip(rule=rule.id, kind=asks, reason="no policy asks for it")
+            if isinstance(rule.check, OnModel):
+                return None  # A policy holds for whatever it names, models or not.
         if Need.PROBE in rule.needs and isinstance(self.evidence.model.probe, Absent):
             asked = self.wanted.probe and self.evidence.kind == "model"
             asked = asked or rule.id in self.wanted.insisted

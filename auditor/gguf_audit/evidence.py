@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from gguf_audit.arch import Architecture
 from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
+
+if TYPE_CHECKING:
+    from gguf_audit.policies import Policy
 
 __all__ = ["NOT_PROBED", "Conversion", "Digest", "Model", "SetMember", "SetSubject", "Settings"]
 
@@ -26,6 +29,8 @@ class Settings:
     lengths: tuple[int, ...] = ()
     #: A reference says what a right conversion keeps, so nobody needs to guess.
     has_expected_layout: bool = False
+    #: What somebody demands of every file, ``None`` where nobody does.
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,8 @@ class Model:
     implied: CacheLayout | Refused | Absent
     #: What an installed llama.cpp did with it.
     probe: Probe | Absent = NOT_PROBED
+    #: sha256 by file, of those that a policy pins: they are read whole.
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,10 @@ class Limits:
     hub_listing_bytes: int = 16 * MIB
     #: Model card beside a file; the longest published ones are under 200 KiB.
     readme_bytes: int = MIB
+    #: A policy, which a person writes.
+    policy_bytes: int = MIB
+    #: An earlier report, of thousands of models perhaps.
+    baseline_bytes: int = 256 * MIB
     #: Address space of a llama.cpp that is asked about a file: a vocabulary, and the
     #: states, which it allocates even when told to allocate nothing.
     probe_memory_bytes: int = 8192 * MIB

@@ -66,6 +66,8 @@ class Need(enum.StrEnum):
     LAYOUT = "layout"
     #: What an installed runtime does with the file.
     PROBE = "probe"
+    #: What a policy demands.
+    POLICY = "policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,12 @@ from gguf_audit.where import Where
 
 __all__ = [
     "NO_REFERENCE",
+    "Accepted",
+    "BaselineFacts",
     "BytesAt",
     "CacheReport",
     "FileSummary",
+    "PolicyFacts",
     "Problem",
     "ReferenceFacts",
     "Report",
@@ -145,6 +148,64 @@ class CacheReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A finding that doesn't count, because somebody has said so."""
+
+    finding: Finding
+    by: Literal["policy", "baseline"]
+    #: Why, as the policy has it.
+    reason: str | None = None
+    #: ISO date of the last day on which a suppression counts.
+    expires: str | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the finding in the shape of the JSON report, with who accepted it."""
+        said = {"by": self.by, "reason": self.reason, "expires": self.expires}
+        return {**_finding_to_dict(self.finding), "suppression": said}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFacts:
+    """Which policy an audit went by."""
+
+    #: ``None`` where only a profile was asked for.
+    file: str | None
+    #: Nobody named the file: it was found from the working directory upwards.
+    found: bool
+    profile: str | None
+    #: What its author should hear: suppressions that no longer count.
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the policy in the shape of the JSON report."""
+        return {
+            "file": self.file,
+            "found": self.found,
+            "profile": self.profile,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineFacts:
+    """Which earlier report an audit was held against."""
+
+    file: str
+    #: What it knows and nobody finds any more: (target, rule, fingerprint).
+    stale: tuple[tuple[str, str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the baseline in the shape of the JSON report."""
+        return {
+            "file": self.file,
+            "stale": [
+                {"target": target, "rule": rule, "fingerprint": fingerprint}
+                for target, rule, fingerprint in self.stale
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectReport:
     """What an audit says of one model: a file, or a split set read as one."""
 
@@ -161,6 +222,8 @@ class SubjectReport:
     probe: Probe | None = None
     findings: tuple[Finding, ...] = ()
     skips: tuple[Skip, ...] = ()
+    #: Findings that a policy or a baseline has accepted; they count for nothing.
+    suppressed: tuple[Accepted, ...] = ()
 
     @property
     def status(self) -> Status:
@@ -201,6 +264,7 @@ class SubjectReport:
             "probe": None if self.probe is None else self.probe.to_dict(),
             "findings": [_finding_to_dict(finding) for finding in self.findings],
             "skips": [skip.to_dict() for skip in self.skips],
+            "suppressed": [each.to_dict() for each in self.suppressed],
         }
         return cast("dict[str, object]", without_surrogates(document))
 
@@ -216,6 +280,8 @@ class Summary:
     not_audited: int
     #: Rules that could not look, counted once per subject.
     skipped: int
+    #: Findings that a policy or a baseline has accepted.
+    suppressed: int = 0
 
     def to_dict(self) -> dict[str, int]:
         """Return the counts in the shape of the JSON report."""
@@ -225,6 +291,7 @@ class Summary:
             "infos": self.infos,
             "not_audited": self.not_audited,
             "skipped": self.skipped,
+            "suppressed": self.suppressed,
         }
 
 
@@ -237,6 +304,8 @@ class Report:
     #: Runtime -> the build or version whose behaviour is meant.
     runtimes: Mapping[str, str]
     subjects: tuple[SubjectReport, ...]
+    policy: PolicyFacts | None = None
+    baseline: BaselineFacts | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -258,6 +327,7 @@ class Report:
             infos=severities.count(Severity.INFO),
             not_audited=sum(subject.incomplete() for subject in self.subjects),
             skipped=sum(skip.kind != "not-applicable" for skip in self.skips),
+            suppressed=sum(len(subject.suppressed) for subject in self.subjects),
         )
 
     def exit_code(
@@ -283,6 +353,8 @@ class Report:
             "version": 1,
             "tool": {"name": "gguf-audit", "version": self.version},
             "runtimes": dict(self.runtimes),
+            "policy": None if self.policy is None else self.policy.to_dict(),
+            "baseline": None if self.baseline is None else self.baseline.to_dict(),
             "subjects": [subject.to_dict() for subject in self.subjects],
             "summary": self.summary.to_dict(),
         }

@@ -49,6 +49,16 @@ def models(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def write(models: Path) -> Callable[..., None]:
+    """Return a function that writes the sound file with other keys, under another name."""
+
+    def write(name: str, fields: dict[str, Any]) -> None:
+        write_gguf(models / name, {**FIELDS, **fields}, TENSORS)
+
+    return write
+
+
+@pytest.fixture
 def environment(metadata: Path) -> dict[str, str]:
     """Return the environment in which the checkout is an installed program."""
     roots = [str(metadata), str(ROOT / "auditor"), str(ROOT / "rules")]

@@ -10,6 +10,7 @@ import pytest
 
 from gguf_audit import rule
 from gguf_audit.report.json import render, schema
+from gguf_audit.verdict import Accepted, BaselineFacts, PolicyFacts
 from report_examples import CONTEXT, LOST, UNREADABLE, report
 
 REPAIRS: list[rule.Repair] = [
@@ -49,7 +50,15 @@ def test_every_repair_fits_the_schema(repair: rule.Repair) -> None:
 
 def test_the_document_whole() -> None:
     found = document()
-    assert list(found) == ["version", "tool", "runtimes", "subjects", "summary"]
+    assert list(found) == [
+        "version",
+        "tool",
+        "runtimes",
+        "policy",
+        "baseline",
+        "subjects",
+        "summary",
+    ]
     assert found["version"] == 1
     assert found["tool"] == {"name": "gguf-audit", "version": "0.1.0"}
     assert found["summary"] == {
@@ -58,6 +67,7 @@ def test_the_document_whole() -> None:
         "infos": 0,
         "not_audited": 1,
         "skipped": 2,
+        "suppressed": 0,
     }
     assert found["subjects"][0]["findings"][1] == {
         "rule": "KV103",
@@ -144,6 +154,7 @@ def test_the_document_whole() -> None:
         "probe": None,
         "findings": [],
         "skips": [],
+        "suppressed": [],
     }
 
 
@@ -184,3 +195,26 @@ def test_the_text_is_ascii() -> None:
     assert json.loads(render(report(odd)).encode("ascii"))["subjects"][0]["target"] == (
         "日本語\\xff.gguf"
     )
+
+
+def test_what_was_accepted_fits_the_schema() -> None:
+    by_policy = Accepted(finding=CONTEXT, by="policy", reason="known", expires="2027-03-01")
+    by_baseline = Accepted(finding=CONTEXT, by="baseline")
+    subject = dataclasses.replace(LOST, suppressed=(by_policy, by_baseline))
+    whole = dataclasses.replace(
+        report(subject),
+        policy=PolicyFacts(file="p.toml", found=True, profile="deploy", notes=("expired",)),
+        baseline=BaselineFacts(file="b.json", stale=(("lost.gguf", "KV103", "0" * 16),)),
+    )
+    found = json.loads(render(whole))
+    jsonschema.validate(found, schema())
+    assert found["subjects"][0]["suppressed"][0] == {
+        **found["subjects"][0]["findings"][0],
+        "suppression": {"by": "policy", "reason": "known", "expires": "2027-03-01"},
+    }
+    assert found["subjects"][0]["suppressed"][1]["suppression"] == {
+        "by": "baseline",
+        "reason": None,
+        "expires": None,
+    }
+    assert found["summary"]["suppressed"] == 2

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gguf_audit.cli import policy as policies
 from gguf_audit.cli.outcome import end, print_out, write_out
 
 if TYPE_CHECKING:
@@ -61,6 +62,13 @@ class FailOn(enum.StrEnum):
     NEVER = "never"
 
 
+class Profile(enum.StrEnum):
+    """A built-in policy."""
+
+    PUBLISH = "publish"
+    DEPLOY = "deploy"
+
+
 class Format(enum.StrEnum):
     """What a report is written as."""
 
@@ -77,7 +85,8 @@ class _Wanted:
     select: list[str]
     ignore: list[str]
     severity: list[str]
-    fail_on: FailOn
+    #: ``None`` leaves it to the policy.
+    fail_on: FailOn | None
     require: list[str]
     ctx: list[str]
     format: Format
@@ -86,6 +95,7 @@ class _Wanted:
     probe: bool
     quiet: bool
     verbose: bool
+    governed_by: policies.Asked
 
 
 def command(
@@ -107,7 +117,10 @@ def command(
         list[str] | None,
         typer.Option(metavar="CODE=LEVEL", help="Another severity for a rule; repeatable."),
     ] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Lowest severity that fails.")] = FailOn.ERROR,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(help="Lowest severity that fails.", show_default="error"),
+    ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,11 +128,39 @@ def command(
             help="Evidence without which it isn't an audit: reference, hub, tokenizer, template.",
         ),
     ] = None,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(
+            help="A built-in policy: before an upload, before serving.", show_default=False
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What files must keep to. Default: .gguf-audit.toml here or above.",
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Earlier JSON report: only what is new fails.", show_default=False
+        ),
+    ] = None,
     ctx: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N,..",
             help="Context lengths of the cache table. Default: 4096, 32768, the training length.",
+        ),
+    ] = None,
+    max_cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Most cache for one sequence, such as 8GiB, at the longest --ctx or the training length.",
+            show_default=False,
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - the option's name
@@ -169,12 +210,19 @@ def command(
         probe=probe,
         quiet=quiet,
         verbose=verbose,
+        governed_by=policies.Asked(
+            file=policy,
+            profile=None if profile is None else profile.value,
+            max_cache=max_cache,
+            baseline=baseline,
+        ),
     )
     end(lambda: _check(wanted), debug=debug)
 
 
 def _check(wanted: _Wanted) -> int:
     from gguf_audit import catalogue, engine
+    from gguf_audit.gathering import REQUIRABLE
     from gguf_audit.rule import Severity
 
     if wanted.quiet and wanted.verbose:
@@ -183,9 +231,19 @@ def _check(wanted: _Wanted) -> int:
     if wanted.output is not None:
         _refuse_output(wanted.output)
     installed = catalogue.load()
+    governed = policies.govern(
+        wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
+    )
+    select, ignore = wanted.select, wanted.ignore
+    severity, fail_on = wanted.severity, wanted.fail_on
+    if (policy := governed.policy) is not None:
+        select, ignore = select or [*policy.select], ignore or [*policy.ignore]
+        severity = [*(f"{code}={level}" for code, level in policy.severity.items()), *severity]
+        require |= frozenset(policy.require)
+        fail_on = fail_on or (None if policy.fail_on is None else FailOn(policy.fail_on))
     try:
-        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
-        severities = catalogue.levels(installed, wanted.severity)
+        rules = catalogue.choose(installed, select=select, ignore=ignore)
+        severities = catalogue.levels(installed, severity)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if not rules:
@@ -194,21 +252,24 @@ def _check(wanted: _Wanted) -> int:
         wanted.targets,
         against=wanted.against,
         rules=rules,
-        ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
-        insisted=rules.keys() if wanted.select else frozenset(),
+        ignored=catalogue.choose(installed, select=ignore) if ignore else {},
+        insisted=rules.keys() if select else frozenset(),
         severities=severities,
         lengths=lengths,
         require=require,
         probe=wanted.probe,
+        policy=policy,
     )
+    report = governed.judge(report, ran=rules.keys())
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
     text = _render(report, pages, wanted)
     if wanted.output is None:
         print_out(text)
     else:
         write_out(wanted.output, text)
-    fail_on = None if wanted.fail_on is FailOn.NEVER else Severity(wanted.fail_on)
-    return report.exit_code(fail_on, allow_unknown=wanted.allow_unknown)
+    fail_on = fail_on or FailOn.ERROR
+    lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
+    return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
 
 
 def _render(report: Report, pages: dict[str, Page], wanted: _Wanted) -> str:

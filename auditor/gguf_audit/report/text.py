@@ -6,6 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from gguf_audit.catalogue import Page
+from gguf_audit.report.accepted import (
+    accepted_lines,
+    policy_lines,
+    policy_name,
+    stale_lines,
+)
 from gguf_audit.report.cache import cache_tables
 from gguf_audit.report.findings import finding_blocks
 from gguf_audit.report.probe import probe_lines
@@ -34,9 +40,12 @@ def render(
     style = style or Style()
     lines: list[str] = []
     for subject in report.subjects:
-        lines += _verdict(subject, style)
+        lines += _verdict(subject, report, style)
     if style.detail is not Detail.VERDICT:
         lines += _references(report.subjects, style)
+        lines += policy_lines(report, style)
+        lines += accepted_lines(report, style)
+        lines += stale_lines(report, style)
         for block in finding_blocks(report.subjects, pages or {}, style):
             lines += ["", *block]
         for table in cache_tables(report, style):
@@ -48,9 +57,12 @@ def render(
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _verdict(subject: SubjectReport, style: Style) -> Iterator[str]:
+def _verdict(subject: SubjectReport, report: Report, style: Style) -> Iterator[str]:
     word, paint = _word(subject)
     says = [_counts([finding.severity for finding in subject.findings])]
+    if subject.suppressed:
+        says[0] = says[0].replace("nothing found", "nothing else found")
+        says.append(f"{len(subject.suppressed):,} accepted")
     if subject.status is Status.PARTIAL:
         says.append(f"{plural(len(_gaps(subject.skips)), 'rule')} could not look")
     if subject.architecture is not None:
@@ -61,6 +73,9 @@ def _verdict(subject: SubjectReport, style: Style) -> Iterator[str]:
         says.append(plural(len(subject.files), "file"))
     if subject.status is Status.NOT_AUDITED:
         says = []
+    if report.policy is not None and style.detail is Detail.VERDICT:
+        # Nobody may be judged more mildly unseen, not even in one line.
+        says.append(f"by {policy_name(report.policy, style)}")
     tail = f": {', '.join(says)}" if says else ""
     yield f"{style.paint(word, paint)}  {style.safe(subject.target, limit=None)}{tail}"
     for problem in subject.errors:
@@ -156,6 +171,8 @@ def _summary(report: Report, style: Style) -> str:
         plural(summary.warnings, "warning"),
         plural(summary.infos, "info"),
     ]
+    if summary.suppressed:
+        says.append(f"{summary.suppressed:,} accepted")
     if summary.not_audited:
         says.append(f"{summary.not_audited:,} not fully audited")
     models = sum(subject.kind != "set" for subject in report.subjects)
