@@ -40,6 +40,7 @@ __all__ = [
     "TokenizerJson",
     "Value",
     "ValueType",
+    "Vocabulary",
 ]
 
 Scalar = int | float | bool | str
@@ -491,6 +492,32 @@ class TokenizerFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The vocabulary that a right conversion has."""
+
+    #: ``tokenizer.ggml.model``.
+    model: str
+    #: By id; ``None`` where the reference has no token, so that a file has padding.
+    texts: Sequence[str | None] = field(repr=False)
+    #: ``TokenType`` by id; 0 where any is right.
+    types: Sequence[int] = field(repr=False)
+    #: By id; ``None`` where a conversion has none.
+    scores: Sequence[float] | None = field(default=None, repr=False)
+    #: ``None`` where a conversion has none.
+    merges: Sequence[str] | None = field(default=None, repr=False)
+    #: Id -> more texts, more types that are as right: what is written depends on the
+    #: release of the libraries that a converter runs with.
+    other_texts: Mapping[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    other_types: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    #: Texts of tokens without an id of their own: libraries append them.
+    strays: frozenset[str] = frozenset()
+    #: Key without ``tokenizer.ggml.`` -> values that are right, ``None`` for no key.
+    switches: Mapping[str, tuple[bool | None, ...]] = field(
+        default_factory=dict[str, tuple[bool | None, ...]]
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """The reference: the Hugging Face checkpoint that a file was made from."""
 
@@ -521,6 +548,10 @@ class Checkpoint:
     tokenizer_files: TokenizerFiles | Absent = field(
         default=Absent("the reference has no tokenizer files"), repr=False, compare=False
     )
+    #: Makes the expected vocabulary when it is first asked for.
+    load_vocabulary: Callable[[], Vocabulary | Absent] = field(
+        default=lambda: Absent("the reference has no vocabulary"), repr=False, compare=False
+    )
     #: The model itself, where another GGUF is the reference: its metadata are expected.
     gguf: Gguf | None = field(default=None, repr=False)
 
@@ -538,6 +569,11 @@ class Checkpoint:
     def tokenizer(self) -> Tokenizer | Absent:
         """What the reference says of its tokenizer; the first call reads it (AuditError)."""
         return self.load_tokenizer()
+
+    @property
+    def vocabulary(self) -> Vocabulary | Absent:
+        """What vocabulary a right conversion has; the first call makes it (AuditError)."""
+        return self.load_vocabulary()
 
 
 def _non_finite(place: str, value: Json) -> Iterator[str]:

@@ -13,7 +13,14 @@ from gguf_audit.formats._json import parse_object, read_bytes, read_object, read
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
 from gguf_audit.formats.safetensors import INDEX, read_tensors
-from gguf_audit.formats.tokenizer import TOKENIZER, from_config, has_vocabulary, read_tokenizer
+from gguf_audit.formats.tokenizer import (
+    TOKENIZER,
+    VOCABULARIES,
+    from_config,
+    has_vocabulary,
+    read_tokenizer,
+)
+from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource, Tree
 from gguf_audit.subject import (
@@ -25,6 +32,7 @@ from gguf_audit.subject import (
     StoredTensor,
     Tokenizer,
     TokenizerFiles,
+    Vocabulary,
 )
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
@@ -91,6 +99,9 @@ def read_checkpoint(
             lambda: _tokenizer(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
         tokenizer_files=tokenizer,
+        load_vocabulary=functools.cache(
+            lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
+        ),
     )
 
 
@@ -129,6 +140,7 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
         chat_templates=_stored_templates(gguf),
         load_tensors=lambda: other,
         load_tokenizer=lambda: _stored_tokenizer(gguf),
+        load_vocabulary=functools.cache(lambda: stored_vocabulary(gguf)),
         gguf=gguf,
     )
 
@@ -182,6 +194,23 @@ def _tokenizer(
     if files.unknown(TOKENIZER, "tokenizer_config.json", *filter(None, (decisive,))) is not None:
         return from_config(config)
     return read_tokenizer(found, config=config, tokenizer_config=tokenizer_config)
+
+
+def _vocabulary(
+    found: TokenizerFiles,
+    files: Inventory,
+    *,
+    config: Mapping[str, Json],
+    tokenizer_config: Mapping[str, Json] | Absent,
+) -> Vocabulary | Absent:
+    # Which files there are decides what the converter reads.
+    wanted = (TOKENIZER, "tokenizer_config.json", *VOCABULARIES, "added_tokens.json")
+    unknown = files.unknown(*wanted)
+    if unknown is not None:
+        return Absent(files.missing(unknown))
+    if not has_vocabulary(files.names):
+        return Absent("no tokenizer in the folder")
+    return read_vocabulary(found, config=config, tokenizer_config=tokenizer_config)
 
 
 def _chat_templates(

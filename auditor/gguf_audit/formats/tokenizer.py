@@ -7,20 +7,21 @@ own files have the first word; ``config.json`` fills in what they leave open.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from gguf_audit.formats._departures import Departure, departure_of, vocabulary_size
+from gguf_audit.formats._switches import post_processors
 from gguf_audit.formats._tokenizer_json import TOKENIZER
 from gguf_audit.subject import Absent, Json, Tokenizer, TokenizerFiles, TokenizerJson
 
-__all__ = ["TOKENIZER", "from_config", "has_vocabulary", "read_tokenizer"]
+__all__ = ["TOKENIZER", "VOCABULARIES", "from_config", "has_vocabulary", "read_tokenizer"]
 
 #: In the converter's order, without ``cls``, which it looks up but doesn't write.
 _NAMES: tuple[str, ...] = ("bos", "eos", "unk", "sep", "pad", "mask")
 #: Files that hold a whole vocabulary, so that a missing tokenizer.json isn't a gap.
-_VOCABULARIES = frozenset(
+VOCABULARIES = frozenset(
     {
         "merges.txt",
         "rwkv_vocab_v20230424.txt",
@@ -49,7 +50,7 @@ def from_config(config: Mapping[str, Json] | Absent) -> Tokenizer | Absent:
 
 def has_vocabulary(names: frozenset[str]) -> bool:
     """Tell whether a folder with these files has a tokenizer that the converter reads."""
-    return TOKENIZER in names or not names.isdisjoint(_VOCABULARIES)
+    return TOKENIZER in names or not names.isdisjoint(VOCABULARIES)
 
 
 def read_tokenizer(
@@ -182,7 +183,7 @@ def _special_ids(
     ids: dict[str, int] = {}
     if vocabulary is not None:
         added = _ids_of_added(vocabulary)
-        for processor in _processors(vocabulary.post_processor):
+        for processor in post_processors(vocabulary.post_processor):
             names.apply(processor)
         for name in names.wanted:
             content = _content(names.tokens[name])
@@ -221,16 +222,6 @@ def _is_id(value: Json) -> TypeGuard[int]:
 def _ids_of_added(vocabulary: TokenizerJson) -> dict[str, int]:
     """Return text -> id of the added tokens, the first of equal texts."""
     return {token.content: token.id for token in reversed(vocabulary.added)}
-
-
-def _processors(found: Json) -> Iterator[Mapping[str, Json]]:
-    """Yield post-processors in order, those of a sequence one by one."""
-    if not isinstance(found, dict):
-        return
-    parts = found.get("processors", [found])
-    for part in parts if isinstance(parts, list) else []:
-        if isinstance(part, dict):
-            yield part
 
 
 def _pieces(processor: Mapping[str, Json], key: str) -> list[_Piece]:
