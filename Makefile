@@ -4,17 +4,19 @@
 # make truth       tests against measured tables, where they are at hand (TRUTH=folder)
 # make acceptance  tests on a real model of 250 MB and on a real llama.cpp
 # make bench       opening a header beside gguf-py; CPU time of the command against its budget
+# make fuzz        a million hostile inputs for each reader (RUNS=number)
 # make docs        write the generated pages again
 
 PYTHON ?= python3
 VENV   ?= .venv
 TRUTH  ?= ../shared
+RUNS   ?= 1000000
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
 CODE   := auditor rules fixtures tests docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types floors docs docs-check wheel truth acceptance bench clean
+.PHONY: help demo test check lint types floors docs docs-check wheel truth acceptance bench fuzz clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -88,6 +90,15 @@ bench: $(VENV)/.runtime
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
 	@$(BIN)/python benchmarks/bench_open.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
+
+$(VENV)/.fuzz: $(VENV)/.dev
+	@echo "installing the fuzzer into $(VENV)"
+	@$(PIP) --editable '.[fuzz]'
+	@touch $@
+
+fuzz: $(VENV)/.fuzz
+	@for target in header checkpoint audit; do \
+	  $(BIN)/python tests/fuzz/run.py $$target $(RUNS) || exit 1; done
 
 clean:
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,139 @@
+"""What is fuzzed, and what has to hold for any bytes: a value or an AuditError.
+
+Time and memory are bounded from outside, by whoever runs a target.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+
+from fuzz_structure import shortened
+from gguf_audit import arch
+from gguf_audit.errors import AuditError, Refused
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.expectation import expected_fields
+from gguf_audit.extents import extents
+from gguf_audit.formats.card import find_card, list_cards
+from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.formats.gguf import read_gguf
+from gguf_audit.gathering import gather
+from gguf_audit.rule import OnModel, Rule
+from gguf_audit.sources import MemorySource, MemoryTree
+from gguf_audit.subject import Absent, Array
+from gguf_audit_rules import load
+from recipes import find_recipes
+
+__all__ = ["TARGETS", "audit", "checkpoint", "header", "seeds"]
+
+SETTINGS = Settings(lengths=(4096,))
+#: Files of a checkpoint, told apart by the first byte of an input.
+FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "tokenizer.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "tokenizer.model",
+    "chat_template.json",
+    "README.md",
+)
+CONFIG = b'{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,\
+ "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 16,\
+ "rms_norm_eps": 1e-5, "max_position_embeddings": 128}'
+VOCABULARY = b'{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},\
+ "added_tokens": [{"id": 3, "content": "<s>", "special": true}], "post_processor": {"type":\
+ "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}}'
+_TENSORS = b'{"a": {"dtype": "F16", "shape": [2, 2], "data_offsets": [0, 8]}, "b": {"dtype":\
+ "F8_E4M3", "shape": [4], "data_offsets": [8, 12]}}'
+STORED = len(_TENSORS).to_bytes(8, "little") + _TENSORS + bytes(12)
+WHOLE: Mapping[str, bytes] = {
+    "config.json": CONFIG,
+    "tokenizer.json": VOCABULARY,
+    "tokenizer_config.json": b'{"bos_token": "<s>", "chat_template": "{{ messages }}"}',
+}
+_RULES: list[Rule] = [rule for rule in load() if isinstance(rule.check, OnModel)]
+
+
+def header(data: bytes) -> None:
+    """Read a GGUF file and everything in its header."""
+    try:
+        gguf = read_gguf(MemorySource("fuzzed", data))
+        for field in gguf.fields.values():
+            if isinstance(field.value, Array):
+                field.value.items()
+        for file in gguf.files:
+            extents(file)
+    except AuditError:
+        return
+
+
+def audit(data: bytes) -> None:
+    """Read a GGUF file and let every rule on a file by itself look at it."""
+    try:
+        evidence = gather(read_gguf(MemorySource("fuzzed", data)), "fuzzed", None)
+    except AuditError:
+        return
+    for rule in _RULES:
+        _run(rule, evidence.model)
+
+
+def _run(rule: Rule, model: Model) -> None:
+    try:
+        if isinstance(rule.check, OnModel):
+            list(rule.check.check(model, SETTINGS))
+    except Refused:
+        raise  # The engine takes it for a crash.
+    except AuditError:
+        return
+
+
+def checkpoint(data: bytes) -> None:
+    """Read a checkpoint of which one file is not what it should be."""
+    name = FILES[data[0] % len(FILES)] if data else FILES[0]
+    tree = MemoryTree({**WHOLE, name: data[1:]}, identity="fuzzed")
+    for look in (_fields, _tensors, _tokenizer):
+        try:
+            look(tree)
+        except AuditError:
+            continue
+
+
+def _fields(tree: MemoryTree) -> None:
+    found = read_checkpoint(tree, id="fuzzed")
+    arch.implied_layout(expected_fields(found))
+    if not isinstance(found.config, Absent):
+        arch.ideal_layout(found.config)
+
+
+def _tensors(tree: MemoryTree) -> None:
+    _ = read_checkpoint(tree, id="fuzzed").tensors
+
+
+def _tokenizer(tree: MemoryTree) -> None:
+    _ = read_checkpoint(tree, id="fuzzed").tokenizer
+
+
+TARGETS: Mapping[str, Callable[[bytes], None]] = {
+    "header": header,
+    "audit": audit,
+    "checkpoint": checkpoint,
+}
+
+
+def seeds(target: str) -> Iterator[bytes]:
+    """Yield inputs to begin with: our own fixtures, with short vocabularies."""
+    if target == "checkpoint":
+        for number, name in enumerate(FILES):
+            yield bytes([number]) + WHOLE.get(name, b"{}")
+        for card in list_cards():
+            config = find_card(card)
+            if config is not None and not isinstance(config.config, Absent):
+                yield b"\0" + json.dumps(dict(config.config)).encode()
+        yield bytes([FILES.index("model.safetensors")]) + STORED
+        return
+    for recipe in find_recipes():
+        yield shortened(recipe)
