@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -136,6 +137,30 @@ def test_a_file_without_permission(run: Run, models: Path) -> None:
         done = run("check", "secret.gguf")
     assert (done.returncode, done.stderr) == (3, "")
     assert because(done) == "can't read secret.gguf: Permission denied"
+
+
+def test_a_disk_that_fails_on_one_file_of_many(
+    run: Run, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = (models / "sound.gguf").stat().st_ino
+    read = os.read
+
+    def read_or_fail(descriptor: int, length: int) -> bytes:
+        if os.fstat(descriptor).st_ino == failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(descriptor, length)
+
+    monkeypatch.setattr(os, "read", read_or_fail)
+    done = run("check", ".", "--format", "json")
+    sound, wrong = json.loads(done.stdout)["subjects"]
+    assert done.returncode == 1
+    assert (sound["status"], [each["message"] for each in sound["errors"]]) == (
+        "not-audited",
+        ["can't read sound.gguf: Input/output error"],
+    )
+    assert [each["rule"] for each in wrong["findings"]] == ["TOK003"]
+    (models / "wrong.gguf").unlink()
+    assert run("check", ".").returncode == 3
 
 
 def _folder(models: Path, name: str, content: bytes) -> str:
