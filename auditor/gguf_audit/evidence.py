@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,7 @@ from gguf_audit.arch import Architecture
 from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
+from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ __all__ = ["NOT_PROBED", "Conversion", "Digest", "Model", "SetMember", "SetSubje
 
 #: Nobody asked an installed runtime.
 NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
+#: Nobody ran the reference's tokenizer.
+NOT_SPLIT = Absent("the reference's tokenizer wasn't run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,15 @@ class Conversion:
     expected: CacheLayout | Absent
     #: What the architecture itself needs.
     ideal: CacheLayout | Absent
+    #: Runs the splitter of the reference's tokenizer when somebody asks.
+    load_splitting: Callable[[], Splitting | Absent] = field(
+        default=lambda: NOT_SPLIT, repr=False, compare=False
+    )
+
+    @property
+    def splitting(self) -> Splitting | Absent:
+        """How the reference splits texts; reads its tokenizer (AuditError) and runs that."""
+        return self.load_splitting()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

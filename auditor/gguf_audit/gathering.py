@@ -21,6 +21,7 @@ from gguf_audit.evidence import NOT_PROBED, Conversion, Model
 from gguf_audit.expectation import Part, expected_fields, why_missing
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
+from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
 from gguf_audit.where import Where
@@ -160,7 +161,19 @@ def _conversion(
         expected_fields=fields,
         expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
         ideal=_ideal(checkpoint),
+        load_splitting=lambda: _splitting(checkpoint),
     )
+
+
+def _splitting(checkpoint: Checkpoint) -> Splitting | Absent:
+    files = checkpoint.tokenizer_files
+    found = files if isinstance(files, Absent) else files.json
+    if isinstance(found, Absent):
+        return found
+    # Only who has something to split pays for what it takes to run a process.
+    from gguf_audit.probes import tokenizer
+
+    return tokenizer.split(found)
 
 
 def _expected_fields(checkpoint: Checkpoint, errors: list[AuditError]) -> Fields | Absent:

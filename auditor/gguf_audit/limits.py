@@ -104,6 +104,13 @@ class Limits:
     probe_seconds: int = 60
     #: What it may answer and complain of; a few lines are real.
     probe_output_bytes: int = MIB
+    #: Address space of a process that runs a reference's tokenizer: one of 262,144 tokens
+    #: and 514,906 merges takes 0.4 GiB.
+    tokenizer_memory_bytes: int = 2048 * MIB
+    #: Of that process; the same takes two.
+    tokenizer_seconds: int = 20
+    #: What it may answer: pieces or ids of our own short texts.
+    tokenizer_output_bytes: int = 8 * MIB
 
 
 LIMITS = Limits()

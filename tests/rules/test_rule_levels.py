@@ -50,6 +50,8 @@ RULES = {
     "TOK006": "token-scores-missing: error",
     "TOK007": "vocabulary-type-wrong: error",
     "TOK008": "vocabulary-incomplete: error",
+    "TOK020": "pre-tokenizer-changed: error warning info",
+    "TOK021": "tokenizer-unknown: error",
     "TPL001": "chat-template-lost: error",
     "WT001": "tensor-missing: error",
     "WT002": "tensor-unexpected: error",

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -54,14 +54,17 @@ def talk(
     *,
     name: str,
     bounds: Bounds,
+    document: bytes = b"",
     environment: Mapping[str, str] | None = None,
 ) -> Talk:
     """Give a script one request in JSON on stdin, and return what it answers on stdout.
 
+    The request is one line; a ``document`` follows it.
     ``name`` is what a reason calls it. The ``environment`` is all that it has: nothing of
     ours, tokens least of all. No package can be imported in it, unless the script itself
     says where one is.
     """
+    line = json.dumps(request).encode() + b"\n"
     limits = {"memory_bytes": bounds.memory_bytes, "cpu_seconds": bounds.seconds}
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own files
         [sys.executable, "-I", "-S", str(_BOUNDED), str(script), json.dumps(limits)],
@@ -74,7 +77,7 @@ def talk(
     )
     with process:
         try:
-            heard = _converse(process, json.dumps(request).encode(), name, bounds)
+            heard = _converse(process, (line, document), name, bounds)
         finally:
             # Also what it may have started.
             _end(process)
@@ -88,15 +91,16 @@ def talk(
 
 
 def _converse(
-    process: subprocess.Popen[bytes], request: bytes, name: str, bounds: Bounds
+    process: subprocess.Popen[bytes], parts: Iterable[bytes], name: str, bounds: Bounds
 ) -> tuple[bytes, bytes, str]:
     """Return stdout, stderr and why we stopped listening, "" where it ended by itself."""
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise AssertionError("the pipes were asked for")
-    # A child that died at once leaves nobody to read.
+    # A child reads all of it before it says anything; one that died leaves nobody to.
     try:
-        stdin.write(request)
+        for part in parts:
+            stdin.write(part)
         stdin.close()
     except BrokenPipeError:
         pass

@@ -130,6 +130,6 @@ RULE = Rule(
     check=OnModel(check),
     needs=frozenset({Need.PROBE}),
     # They say why the installed one refuses it as well.
-    defers_to=("ARCH007", "TOK007", "TOK008"),
+    defers_to=("ARCH007", "TOK007", "TOK008", "TOK021"),
     authority="the installed llama.cpp: llama_init_from_model, llama_get_memory_breakdown",
 )

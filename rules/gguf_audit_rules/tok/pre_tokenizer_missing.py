@@ -55,6 +55,6 @@ RULE = Rule(
     name="pre-tokenizer-missing",
     levels=(Severity.ERROR, Severity.INFO),
     check=OnModel(check),
-    defers_to=("ARCH009",),
+    defers_to=("ARCH009", "TOK020"),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load; pull request 6920",
 )

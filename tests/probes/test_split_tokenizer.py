@@ -1,0 +1,195 @@
+"""The splitter of a tokenizer.json is run in a child, beside llama.cpp's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gguf_audit.limits import LIMITS
+from gguf_audit.probes import tokenizer
+from gguf_audit.probes.tokenizer import split
+from gguf_audit.runtime.pre_tokenizers import SPLITTERS
+from gguf_audit.runtime.probe_texts import TEXTS
+from gguf_audit.runtime.splitting import Splitting
+from gguf_audit.subject import Absent, Json, TokenizerJson
+
+CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN2 = CL100K.replace("{1,3}", "")
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_TAIL}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_TAIL}"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+DIGITS: Json = {"type": "Digits", "individual_digits": True}
+
+
+def regex(pattern: str, behavior: str = "Isolated", *, invert: bool = False) -> Json:
+    found: Json = {"Regex": pattern}
+    return {"type": "Split", "pattern": found, "behavior": behavior, "invert": invert}
+
+
+def byte_level(*, regex: bool, prefix: bool = False) -> Json:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": prefix,
+        "trim_offsets": True,
+        "use_regex": regex,
+    }
+
+
+def steps(*found: Json) -> Json:
+    return {"type": "Sequence", "pretokenizers": list(found)}
+
+
+def made(pre_tokenizer: Json, normalizer: Json = None) -> Splitting:
+    found = split(
+        TokenizerJson(model="BPE", ids={}, normalizer=normalizer, pre_tokenizer=pre_tokenizer)
+    )
+    assert isinstance(found, Splitting)
+    return found
+
+
+#: Pre-tokenizers as published models have them, and the usual name for each.
+PUBLISHED: dict[str, tuple[Json, Json]] = {
+    "llama-bpe": (steps(regex(CL100K), byte_level(regex=False)), None),
+    "qwen2": (steps(regex(QWEN2), byte_level(regex=False)), {"type": "NFC"}),
+    "gpt-2": (byte_level(regex=True), None),
+    "starcoder": (steps(DIGITS, byte_level(regex=True)), None),
+    "gpt-4o": (steps(regex(O200K, "Removed", invert=True), byte_level(regex=False)), None),
+    "tekken": (
+        steps(
+            regex(O200K.replace(_TAIL, "").replace("{1,3}", "")),
+            byte_level(regex=False),
+        ),
+        None,
+    ),
+    "falcon": (
+        steps(
+            {"type": "Punctuation", "behavior": "Contiguous"},
+            byte_level(regex=True),
+            {"type": "Digits", "individual_digits": False},
+            regex("[0-9][0-9][0-9]"),
+        ),
+        None,
+    ),
+    "laguna": (
+        steps(
+            regex(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext"),
+            regex(QWEN2),
+            byte_level(regex=False),
+        ),
+        None,
+    ),
+    "minicpm5": (
+        steps(
+            regex(r"\p{N}{1,3}"),
+            regex(CL100K.replace("{1,3}", "+")),
+            byte_level(regex=False),
+        ),
+        None,
+    ),
+    "tiny_aya": (
+        steps(regex(r"\d{1,3}(?=(?:\d{3})*\b)"), regex(O200K), byte_level(regex=False)),
+        None,
+    ),
+    "bloom": (
+        steps(
+            regex(" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"),
+            byte_level(regex=False),
+        ),
+        None,
+    ),
+    "seed-coder": (
+        steps(
+            regex(
+                CL100K.replace("{1,3}", "{1}").replace(
+                    r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}\r\n]+"
+                )
+            ),
+            byte_level(regex=False),
+        ),
+        None,
+    ),
+    "gemma4": (
+        {
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        },
+        {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_right_name_is_found(name: str) -> None:
+    right = made(*PUBLISHED[name]).right
+    assert right[0] == name
+    assert set(SPLITTERS[name].names) <= set(right)
+    assert "default" not in right
+
+
+def test_only_names_that_split_alike_are_right() -> None:
+    assert made(*PUBLISHED["starcoder"]).right == SPLITTERS["starcoder"].names
+    assert made(*PUBLISHED["gpt-2"]).right == SPLITTERS["gpt-2"].names
+    # They differ in what the reference may or may not do with whole tokens.
+    assert made(*PUBLISHED["llama-bpe"]).right == (
+        *SPLITTERS["llama-bpe"].names,
+        *SPLITTERS["smaug-bpe"].names,
+    )
+
+
+def test_a_space_that_a_reference_puts_in_front_changes_nothing() -> None:
+    assert made(byte_level(regex=True, prefix=True)).right == SPLITTERS["gpt-2"].names
+
+
+def test_pieces_of_every_text() -> None:
+    found = made(*PUBLISHED["starcoder"])
+    assert found.reference[0] == (*"12345", " and", " ", *"1234567")
+    assert found.named["gpt-2"][0] == ("12345", " and", " 1234567")
+    assert found.reference == found.named["starcoder"]
+    assert ["".join(pieces) for pieces in found.reference] == list(TEXTS)
+
+
+def test_another_splitter_has_no_name() -> None:
+    assert made({"type": "Whitespace"}).right == ()
+    assert made(steps(regex("[aeiou]"), byte_level(regex=False))).right == ()
+
+
+def broken(pre_tokenizer: Json, normalizer: Json = None) -> str:
+    found = split(
+        TokenizerJson(model="BPE", ids={}, normalizer=normalizer, pre_tokenizer=pre_tokenizer)
+    )
+    assert isinstance(found, Absent)
+    return found.reason
+
+
+def test_what_the_library_refuses_has_no_pieces() -> None:
+    assert broken(regex("(")).startswith("tokenizers can't run the reference's tokenizer.json: ")
+    assert "tokenizer.json" in broken({"type": "Teleport"})
+
+
+def growing(times: int) -> Json:
+    """Return a normalizer that makes a text so many times four times as long."""
+    step: Json = {"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"}
+    listed: list[Json] = [step] * times
+    return {"type": "Sequence", "normalizers": listed}
+
+
+def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizer, "LIMITS", replace(LIMITS, tokenizer_memory_bytes=1 << 28))
+    assert broken(None, growing(40)).startswith("the process that runs the reference's tokenizer")
+
+
+def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokenizer, "LIMITS", replace(LIMITS, tokenizer_seconds=1))
+    # An expression without an end is given up by the library itself: it matches nothing.
+    assert made(regex("(.*)*(.*)*(.*)*Z")).reference[0] == (TEXTS[0],)
+    reason = broken(None, growing(13))
+    assert reason.startswith(("tokenizers took longer", "the process that runs the reference's"))
