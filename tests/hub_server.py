@@ -31,6 +31,12 @@ class Content:
         head = self.head[start:end]
         return head + bytes(max(min(end, self.size) - start - len(head), 0))
 
+    def pointer(self) -> dict[str, object]:
+        """Return what git has instead of it."""
+        # Of a file that is mostly zeros nobody needs the hash.
+        sha256 = hashlib.sha256(self.head).hexdigest() if self.size == len(self.head) else "0" * 64
+        return {"sha256": sha256, "size": self.size, "pointerSize": 135}
+
 
 def content(data: bytes | str | dict[str, object]) -> Content:
     """Return a small file; a dictionary becomes JSON."""
@@ -82,7 +88,7 @@ class FakeHub:
     commit: str = COMMIT
     files: dict[str, Content] = field(default_factory=dict[str, Content])
     #: Names that are redirected to the CDN, as large files are.
-    large: tuple[str, ...] = (".safetensors", "tokenizer.json")
+    large: tuple[str, ...] = (".safetensors", "tokenizer.json", ".gguf")
     token: str | None = None
     gated: bool = False
     #: Looks at each request first: (hub, host, path) -> an answer instead of the usual.
@@ -114,7 +120,11 @@ class FakeHub:
         if unquote(revision) not in ("main", "v1/x", self.commit):
             return 404, {"x-error-code": "RevisionNotFound"}, b"{}"
         siblings = [
-            {"rfilename": name, **({"size": file.size} if self.sizes else {})}
+            {
+                "rfilename": name,
+                **({"size": file.size} if self.sizes else {}),
+                **({"lfs": file.pointer()} if name.endswith(self.large) else {}),
+            }
             for name, file in self.files.items()
         ]
         body = {"id": self.repo, "sha": self.commit, "siblings": siblings, "gated": self.gated}

@@ -5,10 +5,9 @@ The only module that composes. Whatever one target does, the others are audited.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gguf_audit
@@ -24,10 +23,8 @@ from gguf_audit.errors import (
 )
 from gguf_audit.evidence import SetMember, Settings
 from gguf_audit.expectation import lacks
-from gguf_audit.formats.gguf import open_gguf, shard_name
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
-from gguf_audit.limits import LIMITS
 from gguf_audit.rule import (
     Finding,
     Hit,
@@ -46,12 +43,13 @@ from gguf_audit.rule import (
 )
 from gguf_audit.sets import audit_set, member_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
-from gguf_audit.targets import Located, locate
+from gguf_audit.targets import Located, Targets
 from gguf_audit.verdict import (
     FileSummary,
     Problem,
     ReferenceFacts,
     Report,
+    SourceFacts,
     SubjectReport,
 )
 
@@ -136,40 +134,32 @@ def audit_targets(
         policy=policy,
         references=references if against is None else None,
     )
-    subjects = tuple(subject for target in targets for subject in _target(target, wanted))
+    places = Targets()
+    subjects = tuple(
+        subject for target in targets for subject in _target(places.locate(target), wanted)
+    )
     return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)
 
 
-def _target(target: str, wanted: _Wanted) -> Iterator[SubjectReport]:
+def _target(found: Iterable[Located], wanted: _Wanted) -> Iterator[SubjectReport]:
     """Audit what a target means: of a set in a folder one subject, not one per shard.
 
     What a set's own count says are its shards; a name alone could hide another model.
     """
     covered: set[str] = set()
     members: list[SetMember] = []
-    for located in locate(target):
+    for located in found:
         if located.found and located.name in covered:
             continue
         subject, member = _audit(located, wanted)
-        folder = Path(located.name).parent
-        covered.update(str(folder / Path(file.name).name) for file in subject.files)
-        if not subject.files:
-            # A set that can't be opened is reported once, by the first shard that is there.
-            covered.update(_siblings(located.name))
+        covered.update(located.covers([file.name for file in subject.files]))
         if member is not None:
             members.append(member)
         yield subject
     for several in sets_of(members):
-        found = audit_set(several, wanted.rules.values(), wanted.severities)
-        if found is not None:
-            yield found
-
-
-def _siblings(path: str) -> Iterator[str]:
-    shard = shard_name(Path(path).name)
-    if shard is not None and shard.count <= LIMITS.shards:
-        for number in range(1, shard.count + 1):
-            yield str(Path(path).with_name(shard.sibling(number)))
+        compared = audit_set(several, wanted.rules.values(), wanted.severities)
+        if compared is not None:
+            yield compared
 
 
 def _reference(references: References, against: str) -> Reference:
@@ -179,19 +169,22 @@ def _reference(references: References, against: str) -> Reference:
         return error
 
 
-def _named(references: References, gguf: Gguf, path: str) -> Reference:
+def _named(references: References, gguf: Gguf, located: Located) -> Reference:
     try:
-        return references.named_by(gguf, path)
+        return references.named_by(gguf, located.base_model)
     except AuditError as error:
         return error
 
 
 def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember | None]:
     """Audit a model; of one in a folder, say as well what others can be held against."""
+    report, member = _read(located, wanted)
+    return replace(report, source=_source_facts(located)), member
+
+
+def _read(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember | None]:
     try:
-        if located.error is not None:
-            raise located.error
-        gguf = open_gguf(located.name)
+        gguf = located.open()
     except AuditError as error:
         unread = SubjectReport(
             target=located.name,
@@ -202,8 +195,8 @@ def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember 
         return unread, None
     wanted = _governed(located.name, wanted)
     if wanted.named is not None:
-        wanted = replace(wanted, reference=_named(wanted.named, gguf, located.name))
-    report = _Audit(gguf, located.name, wanted).report()
+        wanted = replace(wanted, reference=_named(wanted.named, gguf, located))
+    report = _Audit(gguf, located, wanted).report()
     compared = any(isinstance(rule.check, OnSet) for rule in wanted.rules.values())
     if not (compared and located.found and report.kind == "model"):
         return report, None
@@ -238,6 +231,21 @@ def _placed(error: AuditError, name: str) -> AuditError:
     return error
 
 
+def _source_facts(located: Located) -> SourceFacts | None:
+    source = located.source
+    if source is None:
+        return None
+    spent = None if located.traffic is None else located.traffic.take()
+    return SourceFacts(
+        id=source.id,
+        revision=source.revision,
+        origin=source.origin,
+        note=source.note,
+        requests=0 if spent is None else spent.requests,
+        bytes=0 if spent is None else spent.bytes,
+    )
+
+
 def _reference_facts(checkpoint: Reference) -> ReferenceFacts | None:
     if not isinstance(checkpoint, Checkpoint):
         return None
@@ -252,13 +260,17 @@ def _reference_facts(checkpoint: Reference) -> ReferenceFacts | None:
 class _Audit:
     """The audit of one model: its evidence, and what the rules made of it."""
 
-    def __init__(self, gguf: Gguf, target: str, wanted: _Wanted) -> None:
+    def __init__(self, gguf: Gguf, located: Located, wanted: _Wanted) -> None:
         self.gguf = gguf
-        self.target = target
+        self.target = located.name
+        self.located = located
         self.wanted = wanted
         lengths = wanted.lengths or DEFAULT_LENGTHS
         self.evidence = gather(
-            gguf, target, wanted.reference, probe_lengths=lengths if wanted.probe else ()
+            gguf,
+            located.local_path(),
+            wanted.reference,
+            probe_lengths=lengths if wanted.probe else (),
         )
         if wanted.policy is not None and wanted.policy.hashes:
             self._hash(wanted.policy)
@@ -266,15 +278,12 @@ class _Audit:
 
     def _hash(self, policy: Policy) -> None:
         """Read whole the files that the policy pins, and no other."""
-        from gguf_audit.sources.digest import file_sha256
-
         digests: dict[str, str] = {}
         for file in self.gguf.files:
             if policy.hash_of(file.name) is None:
                 continue
-            path = Path(self.target).with_name(Path(file.name).name)
             try:
-                digests[file.name] = file_sha256(path)
+                digests[file.name] = self.located.sha256_of(file.name)
             except AuditError as error:
                 self.evidence.missed(error)
         self.evidence.model = replace(self.evidence.model, digests=digests)
@@ -434,7 +443,8 @@ class _Audit:
     def _rewritable(self) -> bool:
         """Whether gguf-py's scripts can copy this file without harm."""
         return (
-            len(self.gguf.files) == 1
+            self.located.local_path() is not None
+            and len(self.gguf.files) == 1
             and self.gguf.files[0].byte_order == "little"
             and all(
                 tensor.type.needs is None and tensor.type.block_elements is not None

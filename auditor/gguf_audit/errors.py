@@ -21,6 +21,7 @@ __all__ = [
     "Refused",
     "SourceError",
     "UnknownArchitectureError",
+    "UnlistedError",
     "UnsupportedError",
 ]
 
@@ -41,6 +42,10 @@ class SourceError(AuditError):
     """The bytes can't be had: no such file, no permission, not a regular file."""
 
     code = "source"
+
+
+class UnlistedError(SourceError):
+    """A place that can be asked for a file by name, and can't be listed."""
 
 
 class MalformedError(AuditError):

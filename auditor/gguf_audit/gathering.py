@@ -57,11 +57,11 @@ class Evidence:
 
 
 def gather(
-    gguf: Gguf, path: str, reference: Reference, *, probe_lengths: tuple[int, ...] = ()
+    gguf: Gguf, path: str | None, reference: Reference, *, probe_lengths: tuple[int, ...] = ()
 ) -> Evidence:
     """Gather what is known about a file, and about its reference.
 
-    ``probe_lengths`` asks an installed llama.cpp, if there are any. What can't be had is
+    ``path`` is where the file is on this machine, if it is. ``probe_lengths`` asks an installed llama.cpp, if there are any. What can't be had is
     in the evidence's ``errors``.
     """
     errors: list[AuditError] = []
@@ -115,7 +115,7 @@ def _model(gguf: Gguf, kind: SubjectKind, probe: Probe | Absent, errors: list[Au
 
 def _probe(
     gguf: Gguf,
-    path: str,
+    path: str | None,
     kind: SubjectKind,
     lengths: tuple[int, ...],
     errors: list[AuditError],
@@ -124,6 +124,10 @@ def _probe(
         return NOT_PROBED
     if kind != "model":
         return Absent(f"llama.cpp makes no context of this kind: {kind}")
+    if path is None:
+        missing = Absent("llama.cpp can only be asked about a file on this machine")
+        errors.append(ProbeError(missing.reason))
+        return missing
     # Only who asks for it pays for what it takes to run a process.
     from gguf_audit.probes import llama_cpp as installed
 

@@ -91,6 +91,18 @@ class Limits:
     hub_window_bytes: int = 100_000
     #: Description of a repository; 10,000 files take 2 MiB.
     hub_listing_bytes: int = 16 * MIB
+    #: First range of a remote model: the header of 262,144 tokens and 514,906 merges takes
+    #: 15 MiB. The request is closed where the header ends.
+    remote_window_bytes: int = 16 * MIB
+    #: How long a server may send nothing at all, and how long a file may take, to which
+    #: what has come adds at this rate.
+    remote_patience_seconds: float = 10
+    remote_seconds: float = 30
+    remote_bytes_per_second: int = 64 * KIB
+    #: Requests for one file, redirects included; two are usual.
+    remote_requests: int = 64
+    #: How often the same step is tried.
+    remote_tries: int = 5
     #: Model card beside a file; the longest published ones are under 200 KiB.
     readme_bytes: int = MIB
     #: A policy, which a person writes.

@@ -7,19 +7,18 @@ looked for on the Hub, then in the local Hub cache, then among the built-in card
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from gguf_audit.errors import AuditError, ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
 from gguf_audit.formats.gguf import MAGIC, open_gguf
-from gguf_audit.formats.readme import read_base_model
+from gguf_audit.formats.readme import BaseModel
 from gguf_audit.sources import FileSource, LocalTree
+from gguf_audit.sources.hub_ids import HubId, hub_id, hub_reference
 from gguf_audit.subject import Checkpoint, Gguf
 from gguf_audit.where import Where
 
@@ -31,23 +30,11 @@ __all__ = ["AUTO", "References", "open_checkpoint"]
 #: The reference that each file names itself.
 AUTO = "auto"
 
-#: As huggingface_hub has it (utils/_validators.py, ``validate_repo_id``).
-_NAME = r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
-_HUB_ID = re.compile(rf"(?:hf://)?(?P<id>{_NAME}/{_NAME})(?:@(?P<revision>[^\s:@]+))?", re.ASCII)
-#: Names of files that aren't there, not of repositories.
-_FILES = (".json", ".gguf", ".safetensors")
-_HOSTS = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})
 _SOURCES = (
     "general.source.huggingface.repository",
     "general.source.repo_url",
     "general.source.url",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _HubId:
-    repo: str
-    revision: str | None
 
 
 def open_checkpoint(path_or_id: str) -> Checkpoint:
@@ -86,8 +73,8 @@ class References:
             raise found
         return found
 
-    def named_by(self, gguf: Gguf, path: str) -> Checkpoint:
-        """Open the reference that a file names.
+    def named_by(self, gguf: Gguf, card: Callable[[], BaseModel | None]) -> Checkpoint:
+        """Open the reference that a file names; ``card`` reads the README.md beside it.
 
         First its own ``general.source.*``; else the ``base_model`` of the README.md
         beside it, if that says that the file is a quantization of it; else the
@@ -96,21 +83,21 @@ class References:
         ``open`` does.
         """
         for key in _SOURCES:
-            reference = _hub_reference(gguf.string(key) or "")
+            reference = hub_reference(gguf.string(key) or "")
             if reference is not None:
                 return self._named(reference, f"named by {key} of the file")
         hint = ""
-        base = read_base_model(Path(path).parent)
-        if base is not None and _hub_reference(base.name) is not None:
+        base = card()
+        if base is not None and hub_reference(base.name) is not None:
             if base.relation == "quantized":
                 return self._named(
                     base.name, "named as base_model by the README.md beside the file"
                 )
             relation = base.relation or "no base_model_relation"
             hint = f"; README.md has {base.name} as base_model with {relation}, not quantized"
-        card = _card_by_name(gguf.string("general.name"))
-        if card is not None:
-            return replace(card, found="chosen by the file's name alone")
+        named = _card_by_name(gguf.string("general.name"))
+        if named is not None:
+            return replace(named, found="chosen by the file's name alone")
         parent = gguf.string("general.base_model.0.repo_url")
         if parent and not hint:
             hint = f"; general.base_model names {parent}, the parent of its checkpoint"
@@ -134,7 +121,7 @@ class References:
         return self._by_id(reference)
 
     def _by_id(self, reference: str) -> Checkpoint:
-        parsed = _parse(reference)
+        parsed = hub_id(reference)
         if parsed is None:
             card = find_card(reference)
             if card is None:
@@ -142,7 +129,7 @@ class References:
             return card
         return self._on_the_hub(reference, parsed)
 
-    def _on_the_hub(self, reference: str, wanted: _HubId) -> Checkpoint:
+    def _on_the_hub(self, reference: str, wanted: HubId) -> Checkpoint:
         """Open a Hub id: the Hub, else its cache, else the built-in card."""
         # Only who names a Hub id pays for what speaks to the Hub.
         from gguf_audit.sources.hub import Hub, HubUnavailableError, is_offline
@@ -157,7 +144,7 @@ class References:
                 why = error.message
         return self._cached(wanted, why) or self._built_in(reference, wanted, why)
 
-    def _cached(self, wanted: _HubId, why: str) -> Checkpoint | None:
+    def _cached(self, wanted: HubId, why: str) -> Checkpoint | None:
         from gguf_audit.sources.hub import Hub, find_snapshot
 
         cache = Hub.of_environment().cache if self._hub is None else self._hub.cache
@@ -174,7 +161,7 @@ class References:
             absent=snapshot.absent,
         )
 
-    def _built_in(self, reference: str, wanted: _HubId, why: str) -> Checkpoint:
+    def _built_in(self, reference: str, wanted: HubId, why: str) -> Checkpoint:
         card = find_card(wanted.repo)
         if card is None or wanted.revision not in (None, "main", card.revision):
             raise _nowhere(reference, card, why)
@@ -189,30 +176,6 @@ def _kind_of(path: Path, given: str) -> Literal["folder", "file", "nothing"]:
     except OSError as error:
         where = Where(file=given)
         raise SourceError(f"can't read {given}: {error.strerror}", where=where) from error
-
-
-def _parse(reference: str) -> _HubId | None:
-    found = _HUB_ID.fullmatch(reference)
-    if found is None or found["id"].endswith(_FILES):
-        return None
-    return _HubId(found["id"], found["revision"])
-
-
-def _hub_reference(value: str) -> str | None:
-    """Return ``owner/repo[@revision]`` for an id or a URL of the Hub, else ``None``."""
-    if _parse(value) is not None:
-        return value
-    try:
-        parts = urlsplit(value)
-        host = parts.hostname
-    except ValueError:
-        return None
-    owner, repo, *rest = [*parts.path.strip("/").split("/"), "", ""][:4]
-    if parts.scheme not in ("http", "https") or host not in _HOSTS:
-        return None
-    revision = f"@{rest[1]}" if rest[:1] == ["tree"] and rest[1] else ""
-    reference = f"{owner}/{repo}{revision}"
-    return reference if _parse(reference) is not None else None
 
 
 def _card_by_name(name: str | None) -> Checkpoint | None:
@@ -240,7 +203,7 @@ def _nowhere(reference: str, card: Checkpoint | None, why: str) -> ReferenceUnav
     repo = reference.lower().rpartition("/")[2]
     close += [name for name in known if name.partition("/")[2] == repo and name not in close]
     hint = f"; did you mean {', '.join(known[name] for name in close)}?" if close else ""
-    cache = "not in the local Hub cache, " if _parse(reference) is not None else ""
+    cache = "not in the local Hub cache, " if hub_id(reference) is not None else ""
     return ReferenceUnavailableError(
         f"{said}{reference}: no such file or folder, {cache}and no built-in card of that"
         f" name; give a checkpoint folder, its config.json or a reference card{hint}"

@@ -9,9 +9,9 @@ and hash. A folder of fifty quants with vocabularies of megabytes takes kilobyte
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
 from gguf_audit.formats.gguf import shard_name
@@ -26,8 +26,7 @@ from gguf_audit.rule import (
     fix_command,
     kept_to,
 )
-from gguf_audit.sources import FileSource
-from gguf_audit.subject import Array, Field, Fields, FileFacts, Gguf, Scalar
+from gguf_audit.subject import Array, Field, Fields, Gguf, Scalar
 from gguf_audit.verdict import SubjectReport
 
 __all__ = ["audit_set", "member_of", "sets_of", "stem_of"]
@@ -41,12 +40,11 @@ _LABEL = re.compile(
 )
 #: Longer strings are told apart by their hash.
 _LONGEST = 256
-_CHUNK = 1 << 20
 #: Namespaces whose values two quants of one model have in common.
 _SHARED = ("tokenizer.", "general.")
 
 
-def member_of(gguf: Gguf, path: str, told: frozenset[str] = frozenset()) -> SetMember | None:
+def member_of(gguf: Gguf, name: str, told: frozenset[str] = frozenset()) -> SetMember | None:
     """Return the summary of a model, ``None`` for one that names no architecture.
 
     ``told`` are the keys that its own audit has found to be wrong. Arrays are read to be hashed, not unpacked. Raises AuditError.
@@ -56,9 +54,7 @@ def member_of(gguf: Gguf, path: str, told: frozenset[str] = frozenset()) -> SetM
         return None
     namespaces = (f"{architecture}.", *_SHARED)
     stated = {
-        key: _stated(gguf, field, path)
-        for key, field in gguf.fields.items()
-        if key.startswith(namespaces)
+        key: _stated(field) for key, field in gguf.fields.items() if key.startswith(namespaces)
     }
     scalars = {
         key: field
@@ -66,7 +62,7 @@ def member_of(gguf: Gguf, path: str, told: frozenset[str] = frozenset()) -> SetM
         if key.startswith(namespaces[0]) and isinstance(field.value, Scalar)
     }
     return SetMember(
-        name=path,
+        name=name,
         architecture=architecture,
         byte_order=gguf.files[0].byte_order,
         values=stated,
@@ -75,12 +71,14 @@ def member_of(gguf: Gguf, path: str, told: frozenset[str] = frozenset()) -> SetM
     )
 
 
-def _stated(gguf: Gguf, field: Field, path: str) -> Scalar | Digest:
+def _stated(field: Field) -> Scalar | Digest:
     value = field.value
     if isinstance(value, Array):
         kind = value.item_type.name.lower()
-        sha256 = _sha256(_source(gguf, field, path), value)
-        return Digest(kind=kind, count=value.count, sha256=sha256)
+        digest = hashlib.sha256()
+        for part in value.stored():
+            digest.update(part)
+        return Digest(kind=kind, count=value.count, sha256=digest.hexdigest())
     if isinstance(value, str) and len(value) > _LONGEST:
         stored = value.encode("utf-8", "surrogateescape")
         sha256 = hashlib.sha256(stored).hexdigest()
@@ -88,28 +86,10 @@ def _stated(gguf: Gguf, field: Field, path: str) -> Scalar | Digest:
     return value if isinstance(value, Scalar) else str(value)
 
 
-def _source(gguf: Gguf, field: Field, path: str) -> FileSource:
-    """Open the file of a set in which a key stands."""
-    if len(gguf.files) == 1:
-        return FileSource(path)
-    shard = next(facts for facts in gguf.files if _holds(facts, field))
-    return FileSource(Path(path).with_name(Path(shard.name).name))
-
-
-def _holds(facts: FileFacts, field: Field) -> bool:
-    return any(each is field for each in facts.fields)
-
-
-def _sha256(source: FileSource, array: Array) -> str:
-    digest = hashlib.sha256()
-    for start in range(0, array.size_bytes, _CHUNK):
-        digest.update(source.read(array.offset + start, min(_CHUNK, array.size_bytes - start)))
-    return digest.hexdigest()
-
-
 def stem_of(path: str) -> tuple[str, bool]:
     """Return a file's name without its quantization, and whether it had one."""
-    name = Path(path).name
+    # Not by pathlib, which takes a slash out of an address.
+    _, name = os.path.split(path)
     shard = shard_name(name)
     stem = shard.stem if shard is not None else name.removesuffix(".gguf")
     whole = _LABEL.sub("", stem)
@@ -134,9 +114,9 @@ def sets_of(members: Sequence[SetMember]) -> Iterator[SetSubject]:
             groups.setdefault(same, []).append(member)
     for found in groups.values():
         if len(found) > 1:
-            folder = str(_home(found[0]))
+            folder = _home(found[0])
             yield SetSubject(
-                folder=folder, architecture=found[0].architecture, members=tuple(found)
+                folder=folder or ".", architecture=found[0].architecture, members=tuple(found)
             )
 
 
@@ -183,9 +163,10 @@ def _named(member: SetMember) -> bool:
     return bool(stem) and has_label
 
 
-def _home(member: SetMember) -> Path:
-    folder = Path(member.name).parent
-    return folder.parent if _LABEL.sub("", folder.name) == "" and folder.name else folder
+def _home(member: SetMember) -> str:
+    folder, _ = os.path.split(member.name)
+    above, name = os.path.split(folder)
+    return above if name and _LABEL.sub("", name) == "" else folder
 
 
 def _claimed(member: SetMember) -> tuple[object, ...] | None:

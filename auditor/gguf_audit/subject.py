@@ -92,6 +92,10 @@ class Value(Generic[T]):
     key: str
 
 
+def _nothing() -> Iterator[bytes]:
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
     """A metadata array that stays on disk until its items are asked for."""
@@ -105,6 +109,8 @@ class Array:
     #: Reads and decodes every item. Strings that aren't UTF-8 keep their bytes as
     #: lone surrogates (``surrogateescape``). Raises AuditError.
     load: Callable[[], Sequence[Scalar]] = field(repr=False, compare=False)
+    #: Reads the same bytes without decoding them, piece by piece. Raises AuditError.
+    stored: Callable[[], Iterator[bytes]] = field(default=_nothing, repr=False, compare=False)
 
     def __len__(self) -> int:
         return self.count

@@ -173,6 +173,9 @@ class HoleSource:
             raise SourceError(f"{length} bytes at {start} are not in {self.size}")
         return self._head[start : start + length].ljust(length, b"\0")
 
+    def close(self) -> None:
+        """Do nothing: memory isn't opened."""
+
 
 def make_gguf(
     fields: FieldValues = (),

@@ -15,6 +15,7 @@ from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.subject import Array, ReferenceOrigin
+from gguf_audit.targets import SourceOrigin
 from gguf_audit.where import Where
 
 __all__ = [
@@ -83,6 +84,34 @@ class ReferenceFacts:
     def to_dict(self) -> dict[str, object]:
         """Return the reference in the shape of the JSON report."""
         return {"id": self.id, "revision": self.revision, "origin": self.origin}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """Where the files of a subject came from, and what reading them cost."""
+
+    #: Repository, address without anything secret, or name in a store.
+    id: str
+    revision: str | None
+    origin: SourceOrigin
+    #: What the text report tells about it, "" for nothing.
+    note: str
+    #: Requests for this subject, redirects among them; a repository's listing is counted
+    #: with its first one.
+    requests: int
+    #: Bytes of the answers' bodies.
+    bytes: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the source in the shape of the JSON report."""
+        return {
+            "id": self.id,
+            "revision": self.revision,
+            "origin": self.origin,
+            "note": self.note,
+            "requests": self.requests,
+            "bytes": self.bytes,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +241,8 @@ class SubjectReport:
     target: str
     kind: SubjectKind = "model"
     files: tuple[FileSummary, ...] = ()
+    #: ``None`` for what was simply named by its path.
+    source: SourceFacts | None = None
     reference: ReferenceFacts | None = None
     #: Why something that was asked for was not audited; rules may have run all the same.
     errors: tuple[Problem, ...] = ()
@@ -256,6 +287,7 @@ class SubjectReport:
             "target": self.target,
             "kind": self.kind,
             "files": [file.to_dict() for file in self.files],
+            "source": None if self.source is None else self.source.to_dict(),
             "reference": None if self.reference is None else self.reference.to_dict(),
             "status": self.status.value,
             "errors": [error.to_dict() for error in self.errors],

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gguf_audit.formats.readme import BaseModel, parse_base_model, read_base_model
+from gguf_audit.sources import LocalTree
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,11 @@ def test_any_text_is_an_answer(text: str) -> None:
 
 
 def test_reads_the_file_beside_or_nothing(tmp_path: Path) -> None:
-    assert read_base_model(tmp_path) is None
+    assert read_base_model(LocalTree(tmp_path)) is None
     readme = tmp_path / "README.md"
     readme.write_bytes(b"---\nbase_model: a/b\n---\n")
-    assert read_base_model(tmp_path) == BaseModel("a/b", "")
+    assert read_base_model(LocalTree(tmp_path)) == BaseModel("a/b", "")
     readme.write_bytes(b"---\nbase_model: \xff\n---\n")
-    assert read_base_model(tmp_path) is None
+    assert read_base_model(LocalTree(tmp_path)) is None
     readme.write_bytes(b"---\nbase_model: a/b\n---\n" + bytes(1 << 20))
-    assert read_base_model(tmp_path) is None
+    assert read_base_model(LocalTree(tmp_path)) is None

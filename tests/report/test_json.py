@@ -133,6 +133,7 @@ def test_the_document_whole() -> None:
         "target": "cut.gguf",
         "kind": "other",
         "files": [],
+        "source": None,
         "reference": None,
         "status": "not-audited",
         "errors": [

@@ -24,7 +24,10 @@ __all__ = ["HELP", "command"]
 HELP = """\
 Audit GGUF files, alone or against a reference.
 
-TARGET is a file, any shard of a split set, or a folder. REF is a Hub id
+TARGET is a file, any shard of a split set, a folder, a Hub repository owner/repo[@revision]
+or of one owner/repo:file.gguf, owner/repo:Q4_K_M or hf://owner/repo/path, an http(s) or
+s3:// address, ollama:name[:tag], lmstudio:owner/repo or cache:owner/repo. What exists as a
+path is taken as one; of what is remote only headers are fetched. REF is a Hub id
 owner/repo[@revision], a checkpoint folder, a config.json, a reference card, another
 GGUF, or auto: what the file itself names. A Hub id is looked for on the Hub, in its
 local cache, then among the built-in cards; of weights only headers are fetched.
@@ -33,6 +36,7 @@ local cache, then among the built-in cards; of weights only headers are fetched.
 Examples:
   gguf-audit check model.gguf
   gguf-audit check model.gguf --against google/gemma-3-270m
+  gguf-audit check owner/repo:Q4_K_M --against auto
   gguf-audit check models/ --fail-on warning --format json -o report.json
   gguf-audit check model.gguf --select KV,TOK --severity CTX=warning
 

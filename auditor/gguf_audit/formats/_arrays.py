@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
 from types import MappingProxyType
 from typing import Final
@@ -44,6 +44,8 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 
 #: Items unpacked at once.
 _CHUNK = 1 << 16
+#: Bytes read at once where nothing is decoded.
+_STORED_BYTES = 1 << 20
 
 
 class Items:
@@ -81,6 +83,11 @@ class Items:
         if self._items is None:
             self._items = tuple(self._read())
         return self._items
+
+    def stored(self) -> Iterator[bytes]:
+        """Yield the bytes of all items as they stand in the file; AuditError as above."""
+        for start in range(self._offset, self._end, _STORED_BYTES):
+            yield self._source.read(start, min(_STORED_BYTES, self._end - start))
 
     def _read(self) -> list[Scalar]:
         cursor = Cursor(self._source, start=self._offset, end=self._end, order=self._order)

@@ -57,7 +57,11 @@ _CODES: Final = frozenset(int(type_) for type_ in ValueType)
 
 def read_header(source: ByteSource, *, limits: Limits) -> FileFacts:
     """Read the header of one file; AuditError where that can't be done."""
-    return _Header(source, limits).read()
+    try:
+        return _Header(source, limits).read()
+    finally:
+        # Arrays that are unpacked later lie in front of what was read.
+        source.close()
 
 
 class _Header:
@@ -226,20 +230,22 @@ class _Header:
             self._skip_nested(count)
         else:
             self._skip_items(item_type, count)
+        items = Items(
+            self._source,
+            order=cursor.order,
+            offset=offset,
+            end=cursor.position,
+            item_type=item_type,
+            count=count,
+            most=self._limits.array_strings,
+        )
         return Array(
             item_type=item_type,
             count=count,
             offset=offset,
             size_bytes=cursor.position - offset,
-            load=Items(
-                self._source,
-                order=cursor.order,
-                offset=offset,
-                end=cursor.position,
-                item_type=item_type,
-                count=count,
-                most=self._limits.array_strings,
-            ),
+            load=items,
+            stored=items.stored,
         )
 
     def _array_head(self) -> tuple[ValueType, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from gguf_audit.errors import LimitError, MalformedError, SourceError
+from gguf_audit.errors import LimitError, MalformedError, SourceError, UnlistedError
 from gguf_audit.formats._header import MAGIC, read_header
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
@@ -172,7 +172,10 @@ def _agreed_name(name: str, facts: FileFacts, count: int, limits: Limits) -> Sha
 
 
 def _all_there(tree: Tree, names: Sequence[str], limits: Limits) -> None:
-    present = frozenset(tree.names())
+    try:
+        present = frozenset(tree.names(names[0].rpartition("/")[0]))
+    except UnlistedError:
+        return  # The first that isn't there is told when it is opened.
     missing = [name for name in names if name not in present]
     if not missing:
         return

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from gguf_audit.errors import AuditError
 from gguf_audit.formats._json import read_text
 from gguf_audit.limits import LIMITS
-from gguf_audit.sources import LocalTree
+from gguf_audit.sources import Tree
 
 __all__ = ["BaseModel", "parse_base_model", "read_base_model"]
 
@@ -30,10 +29,10 @@ class BaseModel:
     relation: str
 
 
-def read_base_model(folder: Path) -> BaseModel | None:
+def read_base_model(tree: Tree) -> BaseModel | None:
     """Return what ``README.md`` of a folder says, ``None`` where it can't be read."""
     try:
-        source = LocalTree(folder).open("README.md")
+        source = tree.open("README.md")
         return parse_base_model(read_text(source, limit_bytes=LIMITS.readme_bytes))
     except AuditError:
         return None  # Any text may stand there, or none: it is a hint, no evidence.

@@ -31,6 +31,15 @@ ORIGINS = {
     "folder": "folder",
     "gguf": "another GGUF",
 }
+#: Where the files of a model were found.
+SOURCES = {
+    "hub": "the Hub",
+    "cache": "the local Hub cache",
+    "url": "an address",
+    "fsspec": "a file system of fsspec",
+    "ollama": "Ollama's store",
+    "lmstudio": "LM Studio's store",
+}
 
 
 def render(
@@ -89,9 +98,23 @@ def _verdict(subject: SubjectReport, report: Report, style: Style) -> Iterator[s
         yield from style.field("not done" if subject.findings else "because", message)
     yield from probe_lines(subject, style)
     if style.detail is Detail.EVERYTHING:
+        yield from _source(subject, style)
         for file in subject.files:
             facts = f"{file.size_bytes:,} bytes, header sha256 {file.header_sha256}"
             yield from style.field("file", f"{style.safe(file.name, limit=None)}: {facts}")
+
+
+def _source(subject: SubjectReport, style: Style) -> Iterator[str]:
+    """Say where the files came from, and what that has cost."""
+    source = subject.source
+    if source is None:
+        return
+    place = style.safe(source.id, limit=None)
+    if source.revision is not None:
+        place += f" at {style.safe(source.revision)}"
+    cost = f"{source.bytes:,} bytes in {plural(source.requests, 'request')}"
+    note = f"; {style.safe(source.note, limit=4 * 200)}" if source.note else ""
+    yield from style.field("source", f"{place} ({SOURCES[source.origin]}): {cost}{note}")
 
 
 def _word(subject: SubjectReport) -> tuple[str, Paint]:

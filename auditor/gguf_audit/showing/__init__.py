@@ -13,14 +13,13 @@ from pathlib import Path
 import gguf_audit
 from gguf_audit.engine import RUNTIMES
 from gguf_audit.errors import AuditError
-from gguf_audit.formats.gguf import MAGIC, shard_name
-from gguf_audit.limits import LIMITS
+from gguf_audit.formats.gguf import MAGIC
 from gguf_audit.overview import Overview, Shown
 from gguf_audit.reference import References
 from gguf_audit.showing._file import show_file
 from gguf_audit.showing._reference import show_reference
 from gguf_audit.sources import FileSource
-from gguf_audit.targets import locate
+from gguf_audit.targets import Targets, is_model
 from gguf_audit.verdict import Problem
 
 __all__ = ["show"]
@@ -51,28 +50,15 @@ def _subjects(target: str) -> tuple[Overview, ...]:
 def _models(target: str) -> Iterator[Overview]:
     """Yield the model in a file, or each in a folder: a set once, not once per shard."""
     covered: set[str] = set()
-    for located in locate(target):
+    for located in Targets().locate(target):
         if located.name in covered:
             continue
         try:
-            if located.error is not None:
-                raise located.error
-            shown = show_file(located.name)
+            shown = show_file(located)
         except AuditError as error:
             shown = _unread(located.name, "other", error)
-        folder = Path(located.name).parent
-        covered.update(str(folder / Path(file.name).name) for file in shown.files)
-        if not shown.files:
-            covered.update(_siblings(located.name))
+        covered.update(located.covers([file.name for file in shown.files]))
         yield shown
-
-
-def _siblings(path: str) -> Iterator[str]:
-    """Yield the other shards of a set that can't be read: it is told once."""
-    shard = shard_name(Path(path).name)
-    if shard is not None and shard.count <= LIMITS.shards:
-        for number in range(1, shard.count + 1):
-            yield str(Path(path).with_name(shard.sibling(number)))
 
 
 def _is_model(target: str) -> bool:
@@ -82,7 +68,7 @@ def _is_model(target: str) -> bool:
         # A checkpoint with conversions beside it is shown as what it was converted to.
         return not (path / "config.json").is_file() or any(path.glob("*.gguf"))
     if not path.exists():
-        return target.endswith(".gguf")
+        return target.endswith(".gguf") or is_model(target)
     source = FileSource(path)
     return source.size < len(MAGIC) or source.read(0, len(MAGIC)) == MAGIC or path.suffix == ".gguf"
 

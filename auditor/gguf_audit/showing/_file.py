@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.formats.file_types import FILE_TYPES
-from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.gathering import Evidence, gather
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
@@ -15,6 +14,7 @@ from gguf_audit.runtime.vocabulary import MODEL, SPECIAL_KEYS, special_id, token
 from gguf_audit.showing._cache import cache_of
 from gguf_audit.showing._parameters import entry_of, group_name, grouped, parameters
 from gguf_audit.subject import Array, Gguf, Scalar
+from gguf_audit.targets import Located
 from gguf_audit.verdict import FileSummary, Problem
 
 __all__ = ["show_file"]
@@ -25,14 +25,14 @@ TEMPLATE = "tokenizer.chat_template"
 ADD_BOS = {"llama": True, "bert": True, "t5": False}
 
 
-def show_file(path: str) -> Overview:
+def show_file(located: Located) -> Overview:
     """Return what is known of the model in a file, or in its set; raises AuditError."""
-    gguf = open_gguf(path)
-    evidence = gather(gguf, path, None)
+    gguf = located.open()
+    evidence = gather(gguf, located.local_path(), None)
     cache, unknown = _cache(evidence)
     entries = [*_parameters(evidence), *_tokenizer(gguf), *_templates(evidence), *_file(gguf)]
     return Overview(
-        target=path,
+        target=located.name,
         kind=evidence.kind,
         files=tuple(
             FileSummary(

@@ -1,4 +1,4 @@
-"""Where bytes come from: files and folders today, the same two interfaces for the rest.
+"""Where bytes come from: files, folders, memory, the Hub, the web, all behind two interfaces.
 
 ``formats`` sees a ``ByteSource`` and a ``Tree`` and cannot tell a local file from
 memory or a range request.
@@ -41,6 +41,10 @@ class ByteSource(Protocol):
         """Return exactly ``length`` bytes from ``start``; anything else is an AuditError."""
         ...
 
+    def close(self) -> None:
+        """Give back what reading holds open; what was read can be read again."""
+        ...
+
 
 class Tree(Protocol):
     """A folder of named sources: a checkpoint, or the shards of a set."""
@@ -55,7 +59,7 @@ class Tree(Protocol):
 
         ``folder`` names one of its sub-folders instead; the names returned then
         begin with ``folder/`` as ``open`` wants them, and there are none where it
-        isn't there.
+        isn't there. UnlistedError where only names that one knows can be opened.
         """
         ...
 

@@ -43,18 +43,21 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(os.path.expandvars(environment.get("HF_HUB_CACHE", folder))).expanduser()
 
 
-def find_snapshot(repo: str, revision: str | None, *, cache: Path) -> Snapshot | None:
+def find_snapshot(
+    repo: str, revision: str | None, *, cache: Path, holding: str = "config.json"
+) -> Snapshot | None:
     """Return the cached files of a repository's revision, ``None`` where there are none.
 
     Without a revision ``main`` is meant; a cache that doesn't say which commit that is
-    has only been asked for commits, and the newest of these is taken.
+    has only been asked for commits, and the newest of these that holds such a file is
+    taken.
     """
     folder = cache / f"models--{repo.replace('/', '--')}"
     try:
         commit = _commit_of(folder, revision or "main")
         meant = commit is not None
         if commit is None and revision is None:
-            commit = _newest(folder)
+            commit = _newest(folder, holding)
         if commit is None:
             return None
         tree = LocalTree(folder / "snapshots" / commit, follow_links=True)
@@ -77,13 +80,13 @@ def _commit_of(folder: Path, revision: str) -> str | None:
     return commit if known else None
 
 
-def _newest(folder: Path) -> str | None:
+def _newest(folder: Path, holding: str) -> str | None:
     snapshots = folder / "snapshots"
     if not snapshots.is_dir():
         return None
     found = [
         entry
         for entry in snapshots.iterdir()
-        if COMMIT.fullmatch(entry.name) and (entry / "config.json").exists()
+        if COMMIT.fullmatch(entry.name) and any(entry.glob(holding))
     ]
     return max(found, key=lambda entry: entry.stat().st_mtime_ns).name if found else None

@@ -31,9 +31,11 @@ __all__ = [
     "Connection",
     "HubUnavailableError",
     "Refusal",
+    "agent",
     "chain_of",
     "failures",
     "library",
+    "opened",
     "origin_of",
     "reason_of",
 ]
@@ -212,11 +214,10 @@ class Connection:
         """
         if self._headers is None:
             # Imported here and not in the thread, whose time is the Hub's.
-            hub = library()
-            agent = f"{'/'.join(AGENT.values())}; hf_hub/{hub.__version__}"
+            user_agent = agent()
             # A login by OIDC or OAuth may ask the Hub for a token: this too has its time.
             token = self.ask(lambda _: _token(), size=0)
-            self._headers = {"user-agent": agent}
+            self._headers = {"user-agent": user_agent}
             if token is not None:
                 self._headers["authorization"] = f"Bearer {token}"
         return self._headers
@@ -231,7 +232,7 @@ class Connection:
             at_home = origin_of(url) == origin_of(self.endpoint)
             if not at_home:
                 sent.pop("authorization", None)
-            with _opened(url, sent, seconds=seconds) as (status, received, chunks):
+            with opened(url, sent, seconds=seconds) as (status, received, chunks):
                 if at_home and "x-repo-commit" in received:
                     commit = received["x-repo-commit"]
                 if status in _REDIRECTS:
@@ -252,6 +253,11 @@ class Connection:
         if scheme != "https" and not (scheme == "http" and url.startswith("http:")):
             raise self.lose("redirects to no https address")
         return target
+
+
+def agent() -> str:
+    """Return who asks, as a header says it."""
+    return f"{'/'.join(AGENT.values())}; hf_hub/{library().__version__}"
 
 
 def origin_of(url: str) -> tuple[str, str | None, int | None]:
@@ -289,7 +295,7 @@ def library() -> Any:
 
 
 @contextmanager
-def _opened(
+def opened(
     url: str, headers: Mapping[str, str], *, seconds: float
 ) -> Generator[tuple[int, dict[str, str], Iterator[bytes]], None, None]:
     """Open a URL without following its redirects; the body streams in."""
@@ -306,8 +312,9 @@ def _opened(
                 "GET", url, headers=headers, timeout=timeout, follow_redirects=False
             )
         with opened as answer:
+            # As they come: a chunk that has to be full would hide that bytes only drip.
             chunks = (
-                answer.iter_raw(_CHUNK_BYTES)
+                answer.iter_raw()
                 if hasattr(answer, "iter_raw")
                 else answer.raw.stream(_CHUNK_BYTES, decode_content=False)
             )

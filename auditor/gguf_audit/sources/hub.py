@@ -1,7 +1,7 @@
 """Repositories of the Hugging Face Hub, each read at one commit.
 
 Metadata files are downloaded into huggingface_hub's cache, and taken from there when
-they are in it. Of safetensors files only the beginning is fetched, by range: it holds
+they are in it. Of safetensors and GGUF files only the beginning is fetched: it holds
 the header. Nothing else is, so no weight ever crosses the network.
 
 huggingface_hub is imported when the Hub is first asked: that takes 0.3 s.
@@ -16,16 +16,18 @@ import os
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from gguf_audit.errors import SourceError
+from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import _hub_http as http
 from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_snapshot
 from gguf_audit.sources._hub_http import Answer, Connection, HubUnavailableError, Refusal
 from gguf_audit.sources._names import contained
+from gguf_audit.sources._stream import Address, Streamed, Traffic
 from gguf_audit.sources.local import FileSource
 from gguf_audit.sources.memory import MemorySource
 from gguf_audit.where import Where
@@ -42,9 +44,11 @@ __all__ = [
 
 _DEFAULT_ENDPOINT = "https://huggingface.co"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
-_METADATA = (".json", ".jinja")
+_METADATA = (".json", ".jinja", "README.md")
 _WEIGHTS = ".safetensors"
+_GGUF = ".gguf"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -71,6 +75,13 @@ class Hub:
         endpoint = environment.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT
         return cls(endpoint, cache=cache_folder(environment))
 
+    @classmethod
+    def for_targets(cls, environment: Mapping[str, str] = os.environ) -> Hub:
+        """Return the same Hub with more patience: what is to be audited has no substitute."""
+        limits = replace(LIMITS, hub_patience_seconds=LIMITS.remote_patience_seconds)
+        found = cls.of_environment(environment)
+        return cls(found.connection.endpoint, cache=found.cache, limits=limits)
+
     def pin(self, repo: str, revision: str | None = None) -> HubTree:
         """Return a repository at the commit that a revision, or ``main``, is now.
 
@@ -90,8 +101,9 @@ class Hub:
         listing = _listing(answer.body)
         if listing is None:
             raise connection.lose("doesn't answer as a Hub does")
-        commit, sizes = listing
-        return HubTree(self, repo, commit, sizes)
+        commit, entries = listing
+        traffic = Traffic(connection.requests, connection.bytes)
+        return HubTree(self, repo, commit, entries, traffic)
 
     def explained(self, refusal: Refusal, repo: str, revision: str | None) -> HubUnavailableError:
         """Return the error that says what the Hub's refusal means and what to do."""
@@ -124,12 +136,21 @@ class Hub:
 class HubTree:
     """A repository of the Hub at one commit."""
 
-    def __init__(self, hub: Hub, repo: str, commit: str, sizes: Mapping[str, int | None]) -> None:
-        """Take what ``Hub.pin`` has found out; ``sizes`` in bytes, ``None`` if unknown."""
+    def __init__(
+        self,
+        hub: Hub,
+        repo: str,
+        commit: str,
+        entries: Mapping[str, _Entry],
+        traffic: Traffic,
+    ) -> None:
+        """Take what ``Hub.pin`` has found out."""
         self._hub = hub
         self._repo = repo
-        self._sizes = sizes
+        self._entries = entries
         self.commit = commit
+        #: What the listing and the headers of GGUF files have cost.
+        self.traffic = traffic
 
     @property
     def identity(self) -> str:
@@ -138,17 +159,60 @@ class HubTree:
 
     def names(self, folder: str = "") -> Sequence[str]:
         """Return the names in it, or in a sub-folder of it, sorted."""
-        return tuple(sorted(name for name in self._sizes if name.rpartition("/")[0] == folder))
+        return tuple(sorted(name for name in self._entries if name.rpartition("/")[0] == folder))
 
-    def open(self, name: str) -> _Downloaded | _Ranged:
-        """Open a metadata file or the header of a safetensors file; nothing is read yet."""
-        if contained(name) not in self._sizes:
+    def files(self) -> Sequence[str]:
+        """Return the names of all files in it, sorted, those of sub-folders among them."""
+        return tuple(sorted(self._entries))
+
+    def size(self, name: str) -> int | None:
+        """Return the bytes of a file as the Hub lists them."""
+        return self._entries[name].size
+
+    def sha256(self, name: str) -> str | None:
+        """Return the sha256 of a large file as the Hub lists it; small ones have none."""
+        return self._entries[name].sha256
+
+    def open(self, name: str) -> _Downloaded | _Ranged | Streamed | FileSource:
+        """Open a metadata file or the header of another one; nothing is fetched yet."""
+        if contained(name) not in self._entries:
             raise self._error(name, "no such file")
+        size = self._entries[name].size
         if name.endswith(_WEIGHTS):
-            return _Ranged(self, name, self._sizes[name])
+            return _Ranged(self, name, size)
         if name.endswith(_METADATA):
-            return _Downloaded(self, name, self._sizes[name])
+            return _Downloaded(self, name, size)
+        if _GGUF in name.lower():
+            return self._cached(name) or self._streamed(name)
         raise self._error(name, "only metadata is fetched from the Hub")
+
+    def _cached(self, name: str) -> FileSource | None:
+        """Return a file that was downloaded once; of another size it wasn't."""
+        snapshot = find_snapshot(self._repo, self.commit, cache=self._hub.cache)
+        if snapshot is None:
+            return None
+        try:
+            file = snapshot.tree.open(name)
+        except AuditError:
+            return None
+        return file if file.size == self._entries[name].size else None
+
+    def _streamed(self, name: str) -> Streamed:
+        token = self._hub.connection.token
+        address = Address(
+            url=self._url(name),
+            shown=f"{name} of {self.identity}",
+            authorization=None if token is None else f"Bearer {token}",
+            size=self._entries[name].size,
+            told_by="the Hub",
+            explain=self._explained,
+        )
+        return Streamed(address, name=name, traffic=self.traffic, limits=self._hub.limits)
+
+    def _explained(self, refusal: Refusal) -> str | None:
+        if refusal.word or refusal.status in (401, 403):
+            return self._hub.explained(refusal, self._repo, self.commit).message
+        return None
 
     def download(self, name: str, size: int | None) -> FileSource | MemorySource:
         """Return a metadata file out of huggingface_hub's cache, downloaded if need be."""
@@ -231,6 +295,9 @@ class _Downloaded:
         """Return exactly ``length`` bytes from ``start``; an AuditError otherwise."""
         return self._whole().read(start, length)
 
+    def close(self) -> None:
+        """Do nothing: it was downloaded whole."""
+
     def _whole(self) -> FileSource | MemorySource:
         if self._file is None:
             file = self._tree.download(self.name, self._size)
@@ -274,6 +341,9 @@ class _Ranged:
             self._fetch(end)
         return self._fetched[start:end]
 
+    def close(self) -> None:
+        """Do nothing: every range was fetched whole."""
+
     def _fetch(self, end: int) -> None:
         """Fetch what is missing up to ``end``; at first a window that most headers fit in."""
         start = len(self._fetched)
@@ -303,19 +373,35 @@ class _Ranged:
         )
 
 
-def _listing(body: bytes) -> tuple[str, dict[str, int | None]] | None:
-    """Return the commit and name -> bytes, ``None`` where that isn't what was sent."""
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One file as the Hub lists it: bytes, and sha256 if git only has a pointer to it."""
+
+    size: int | None
+    sha256: str | None
+
+
+def _listing(body: bytes) -> tuple[str, dict[str, _Entry]] | None:
+    """Return the commit and the files, ``None`` where that isn't what was sent."""
     try:
         document: Any = json.loads(body)
         commit, siblings = document["sha"], document["siblings"]
-        sizes = {str(sibling["rfilename"]): sibling.get("size") for sibling in siblings}
+        entries = {str(sibling["rfilename"]): _entry(sibling) for sibling in siblings}
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
     if not isinstance(commit, str) or COMMIT.fullmatch(commit) is None:
         return None
-    return commit, {
-        name: size if type(size) is int and size >= 0 else None for name, size in sizes.items()
-    }
+    return commit, entries
+
+
+def _entry(sibling: Any) -> _Entry:
+    size: Any = sibling.get("size")
+    pointer: Any = sibling.get("lfs") or {}
+    sha256: Any = pointer.get("sha256")
+    return _Entry(
+        size if type(size) is int and size >= 0 else None,
+        sha256 if isinstance(sha256, str) and _SHA256.fullmatch(sha256) else None,
+    )
 
 
 def _is_cache_fault(error: BaseException) -> bool:

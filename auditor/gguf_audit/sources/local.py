@@ -78,6 +78,9 @@ class FileSource:
             os.close(descriptor)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def close(self) -> None:
+        """Do nothing: between two reads nothing is open."""
+
     def _read_parts(self, descriptor: int, start: int, length: int) -> list[bytes]:
         parts: list[bytes] = []
         try:

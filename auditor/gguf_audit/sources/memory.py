@@ -39,6 +39,9 @@ class MemorySource:
             )
         return self._content[start : start + length]
 
+    def close(self) -> None:
+        """Do nothing: memory isn't opened."""
+
 
 class MemoryTree:
     """A folder made of a mapping from name to bytes."""

@@ -1,31 +1,21 @@
-"""Which files a target means: itself, or every model below a folder."""
+"""Files and folders of this machine."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from gguf_audit.errors import AuditError, SourceError
+from gguf_audit.errors import SourceError
+from gguf_audit.targets._located import Located
 
-__all__ = ["Located", "locate"]
+__all__ = ["ENDING", "local"]
 
-_ENDING = ".gguf"
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """One file of a target, or the reason why there is none."""
-
-    name: str
-    error: AuditError | None = None
-    #: Found below a folder, where a shard that its set has covered is no other model.
-    found: bool = False
+ENDING = ".gguf"
 
 
-def locate(target: str) -> Iterator[Located]:
-    """Yield the files that a target means: itself, or every GGUF file in a folder.
+def local(target: str) -> Iterator[Located]:
+    """Yield the file that a path means, or every GGUF file in a folder.
 
     Links to folders are named, not followed: they may lead anywhere, or round in
     circles.
@@ -43,7 +33,7 @@ def locate(target: str) -> Iterator[Located]:
         located = True
         yield each
     if not located:
-        yield Located(target, SourceError(f"{target} has no {_ENDING} file in it"))
+        yield Located(target, SourceError(f"{target} has no {ENDING} file in it"))
 
 
 def _below(folder: str) -> Iterator[Located]:
@@ -55,7 +45,7 @@ def _below(folder: str) -> Iterator[Located]:
             if Path(link).is_symlink():
                 yield Located(link, SourceError(f"{link} is a link to a folder: name it itself"))
         for name in sorted(files):
-            if name.lower().endswith(_ENDING):
+            if name.lower().endswith(ENDING):
                 yield Located(str(Path(root) / name), found=True)
     for error in unread:
         name = os.fsdecode(error.filename)

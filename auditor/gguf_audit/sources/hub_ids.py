@@ -1,0 +1,51 @@
+"""What names a repository of the Hub, wherever somebody writes one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+__all__ = ["HOSTS", "NAME", "REVISION", "HubId", "hub_id", "hub_reference"]
+
+HOSTS = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})
+#: As huggingface_hub has it (utils/_validators.py, ``validate_repo_id``).
+NAME = r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
+#: A branch may have slashes in its name, ``refs/pr/1``.
+REVISION = r"[^\s:@]+"
+_HUB_ID = re.compile(rf"(?:hf://)?(?P<repo>{NAME}/{NAME})(?:@(?P<revision>{REVISION}))?", re.ASCII)
+#: Names of files that aren't there, not of repositories.
+_FILES = (".json", ".gguf", ".safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class HubId:
+    """A repository, ``owner/name``, and the revision that is meant, if one was given."""
+
+    repo: str
+    revision: str | None
+
+
+def hub_id(reference: str) -> HubId | None:
+    """Return what ``owner/repo[@revision]`` names, ``None`` where it isn't of that form."""
+    found = _HUB_ID.fullmatch(reference)
+    if found is None or found["repo"].endswith(_FILES):
+        return None
+    return HubId(found["repo"], found["revision"])
+
+
+def hub_reference(value: str) -> str | None:
+    """Return ``owner/repo[@revision]`` for an id or a URL of the Hub, else ``None``."""
+    if hub_id(value) is not None:
+        return value
+    try:
+        parts = urlsplit(value)
+        host = parts.hostname
+    except ValueError:
+        return None
+    owner, repo, *rest = [*parts.path.strip("/").split("/"), "", ""][:4]
+    if parts.scheme not in ("http", "https") or host not in HOSTS:
+        return None
+    revision = f"@{rest[1]}" if rest[:1] == ["tree"] and rest[1] else ""
+    reference = f"{owner}/{repo}{revision}"
+    return reference if hub_id(reference) is not None else None
