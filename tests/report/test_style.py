@@ -14,6 +14,10 @@ from gguf_audit.report.style import Paint, Style, plural
         ("\u202e\u2066\u200b\u2028\ufeff", "\\u202e\\u2066\\u200b\\u2028\\ufeff"),
         ("\udcff\ud800", "\\xff\\ud800"),
         ("\U000e0001", "\\U000e0001"),
+        ("\u3164\ufe0f\U000e0100", "\\u3164\\ufe0f\\U000e0100"),
+        ("a ##[error]b", "a #\\x23[error]b"),
+        ("###vso[task.setvariable]", "##\\x23vso[task.setvariable]"),
+        ("# 1 [x] ## heading", "# 1 [x] ## heading"),
     ],
 )
 def test_what_a_terminal_may_not_be_sent_is_spelled_out(text: str, shown: str) -> None:

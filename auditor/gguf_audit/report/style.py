@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import enum
+import re
 import textwrap
 from dataclasses import dataclass
 
 from gguf_audit.limits import LIMITS
 
 __all__ = ["Detail", "Paint", "Style", "plural"]
+
+
+#: What ``str.isprintable`` lets through and must not reach a reader raw: characters that
+#: nobody sees (Default_Ignorable_Code_Point of DerivedCoreProperties.txt), and the marks of
+#: a command to the machine that runs a build, which Azure Pipelines, TeamCity and old
+#: GitHub runners obey in the middle of a line.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    r"|(?<=#)#(?=\w*\[)"
+)
 
 
 class Detail(enum.IntEnum):
@@ -50,14 +61,15 @@ class Style:
 
         Whatever isn't printable is spelled out: control characters, line ends, the
         bidirectional and zero-width ones, halves of surrogate pairs; ``\xNN`` up to
-        U+00FF and for bytes that are no UTF-8, ``\uNNNN`` or ``\UNNNNNNNN`` above.
+        U+00FF and for bytes that are no UTF-8, ``\uNNNN`` or ``\UNNNNNNNN`` above. So is
+        the second ``#`` of what a build system would take for a command: ``##[...``.
         """
         rest = 0 if limit is None else len(text) - limit
         if limit is not None and rest > 0:
             return f"{self.safe(text[:limit], limit=None)}... ({rest:,} more characters)"
-        if text.isprintable() and (self.unicode or text.isascii()):
-            return text
-        return "".join(map(self._spelled, text))
+        if not (text.isprintable() and (self.unicode or text.isascii())):
+            text = "".join(map(self._spelled, text))
+        return _UNSEEN.sub(_unseen, text)
 
     def field(self, label: str, text: str, *, wrap: bool = True) -> list[str]:
         """Set a label and its text, which hangs under itself where it is too long."""
@@ -71,14 +83,22 @@ class Style:
         return [first, *(" " * len(head) + line for line in lines[1:])]
 
     def _spelled(self, character: str) -> str:
-        code = ord(character)
-        if character.isprintable() and (self.unicode or code < 0x80):
+        if character.isprintable() and (self.unicode or character.isascii()):
             return character
-        if 0xDC80 <= code <= 0xDCFF:
-            return f"\\x{code - 0xDC00:02x}"
-        if code <= 0xFF:
-            return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\x{code:02x}")
-        return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+        return _code(character)
+
+
+def _unseen(found: re.Match[str]) -> str:
+    return _code(found[0])
+
+
+def _code(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code <= 0xFF:
+        return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\x{code:02x}")
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def plural(count: int, noun: str) -> str:
