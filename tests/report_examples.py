@@ -19,6 +19,7 @@ from gguf_audit.layout import (
 from gguf_audit.rule import Finding, Reconvert, Severity, Skip
 from gguf_audit.subject import Origin
 from gguf_audit.verdict import (
+    Accepted,
     BytesAt,
     CacheReport,
     FileSummary,
@@ -138,6 +139,35 @@ UNREADABLE = SubjectReport(
         ),
     ),
 )
+
+
+def everywhere(text: str) -> SubjectReport:
+    """Return a subject with this text wherever a file, or a plug-in, may put one."""
+    where = Where(file=text, key=text, tensor=text, layer=3, offset=4, block=5)
+    finding = dataclasses.replace(
+        CONTEXT,
+        message=text,
+        where=where,
+        expected=text,
+        actual={text: [text]},
+        consequences=(text,),
+        fix=text,
+        authority=text,
+    )
+    return SubjectReport(
+        target=text,
+        files=(FileSummary(name=text, size_bytes=1, header_sha256="ab" * 32),),
+        reference=ReferenceFacts(id=text, revision=text, origin="hub", note=text),
+        architecture=text,
+        cache=CACHE,
+        findings=(finding,),
+        errors=(Problem(code="malformed", message=text, where=where),),
+        skips=(
+            Skip(rule="KV101", kind="crashed", reason=text),
+            Skip(rule="KV102", kind="no-evidence", reason=text),
+        ),
+        suppressed=(Accepted(finding=finding, by="policy", reason=text, expires="2027-01-01"),),
+    )
 
 
 def report(*subjects: SubjectReport) -> Report:

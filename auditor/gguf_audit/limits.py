@@ -72,6 +72,8 @@ class Limits:
     shown_characters: int = 200
     #: Items of an array from a file that are shown in a report.
     shown_items: int = 32
+    #: Of one rule in one file; a rule tells of one cause, hardly ever of ten.
+    findings_of_rule: int = 200
     #: Characters of one string in the JSON report: room for any message, not for a
     #: megabyte of template.
     report_characters: int = 4096

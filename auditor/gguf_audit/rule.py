@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from gguf_audit.errors import LimitError
 from gguf_audit.evidence import Conversion, Model, SetSubject, Settings
+from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 
@@ -219,9 +221,12 @@ class Rule:
 def kept_to(rule: Rule, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
     """Yield what a rule says, as long as it keeps to the levels that it declares.
 
-    Raises ValueError for another level: a gate relies on what the catalogue says.
+    Raises ValueError for another level: a gate relies on what the catalogue says; and
+    LimitError where it never ends.
     """
-    for outcome in outcomes:
+    for count, outcome in enumerate(outcomes):
+        if count == LIMITS.findings_of_rule:
+            raise LimitError(f"more than {count:,} faults, the rest is not told")
         if isinstance(outcome, Hit) and outcome.level not in rule.levels:
             raise ValueError(f"a finding of level {outcome.level.value}, which {rule.id} lacks")
         yield outcome

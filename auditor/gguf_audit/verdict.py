@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -34,6 +33,7 @@ __all__ = [
     "SubjectReport",
     "Summary",
     "as_json",
+    "pardoned",
     "without_surrogates",
 ]
 
@@ -83,7 +83,7 @@ class ReferenceFacts:
 
     def to_dict(self) -> dict[str, object]:
         """Return the reference in the shape of the JSON report."""
-        return {"id": self.id, "revision": self.revision, "origin": self.origin}
+        return {"id": _cut(self.id), "revision": self.revision, "origin": self.origin}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,8 @@ class Problem:
 
     def to_dict(self) -> dict[str, object]:
         """Return the reason in the shape of the JSON report."""
-        return {"code": self.code, "message": self.message, "where": self.where.to_dict()}
+        where = _where_to_dict(self.where)
+        return {"code": self.code, "message": _cut(self.message), "where": where}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,10 +275,8 @@ class SubjectReport:
         crashed or ran into a limit is. ``allow_unknown`` pardons an unknown
         architecture and nothing else.
         """
-        pardoned: AbstractSet[str] = (
-            {UnknownArchitectureError.code} if allow_unknown else frozenset[str]()
-        )
-        return any(error.code not in pardoned for error in self.errors) or any(
+        excused = pardoned(allow_unknown=allow_unknown)
+        return any(error.code not in excused for error in self.errors) or any(
             skip.kind in ("limit", "crashed") for skip in self.skips
         )
 
@@ -291,11 +290,11 @@ class SubjectReport:
             "reference": None if self.reference is None else self.reference.to_dict(),
             "status": self.status.value,
             "errors": [error.to_dict() for error in self.errors],
-            "architecture": self.architecture,
+            "architecture": as_json(self.architecture),
             "cache": None if self.cache is None else self.cache.to_dict(),
             "probe": None if self.probe is None else self.probe.to_dict(),
             "findings": [_finding_to_dict(finding) for finding in self.findings],
-            "skips": [skip.to_dict() for skip in self.skips],
+            "skips": [{**skip.to_dict(), "reason": _cut(skip.reason)} for skip in self.skips],
             "suppressed": [each.to_dict() for each in self.suppressed],
         }
         return cast("dict[str, object]", without_surrogates(document))
@@ -379,17 +378,29 @@ class Report:
         gaps = (subject.incomplete(allow_unknown=allow_unknown) for subject in self.subjects)
         return 3 if any(gaps) else 0
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the whole JSON document."""
-        return {
+    def head(self) -> dict[str, object]:
+        """Return what the JSON document says before its subjects."""
+        document = {
             "version": 1,
             "tool": {"name": "gguf-audit", "version": self.version},
             "runtimes": dict(self.runtimes),
             "policy": None if self.policy is None else self.policy.to_dict(),
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
+        }
+        return cast("dict[str, object]", without_surrogates(document))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the whole JSON document."""
+        return {
+            **self.head(),
             "subjects": [subject.to_dict() for subject in self.subjects],
             "summary": self.summary.to_dict(),
         }
+
+
+def pardoned(*, allow_unknown: bool) -> frozenset[str]:
+    """Return the codes of the errors that leave an audit whole."""
+    return frozenset({UnknownArchitectureError.code}) if allow_unknown else frozenset()
 
 
 def as_json(value: object) -> object:
@@ -410,7 +421,7 @@ def as_json(value: object) -> object:
             return _cut(value.hex())
         case Mapping():
             mapping = cast("Mapping[object, object]", value)
-            entries = {str(key): as_json(mapping[key]) for key in _first(mapping)}
+            entries = {_cut(str(key)): as_json(mapping[key]) for key in _first(mapping)}
             if len(entries) == len(mapping):
                 return entries
             return {"items": entries, "count": len(mapping)}
@@ -455,20 +466,32 @@ def _finding_to_dict(finding: Finding) -> dict[str, object]:
         "name": finding.name,
         "severity": finding.severity.value,
         "message": _cut(finding.message),
-        "where": finding.where.to_dict(),
-        "key": finding.where.key,
-        "tensor": finding.where.tensor,
+        "where": _where_to_dict(finding.where),
+        "key": as_json(finding.where.key),
+        "tensor": as_json(finding.where.tensor),
         "layer": finding.where.layer,
         "expected": as_json(finding.expected),
         "actual": as_json(finding.actual),
         "origin": None if finding.origin is None else finding.origin.value,
-        "consequences": [_cut(sentence) for sentence in finding.consequences],
+        "consequences": _sentences(finding.consequences),
         "repair": None if finding.repair is None else as_json(repair_to_dict(finding.repair)),
-        "fix": finding.fix,
-        "authority": finding.authority,
+        "fix": as_json(finding.fix),
+        "authority": _cut(finding.authority),
         "help": finding.help,
         "fingerprint": finding.fingerprint,
     }
+
+
+def _where_to_dict(where: Where) -> dict[str, object]:
+    """Return a place whose names, 64 KiB in a hostile file, are cut."""
+    return {name: as_json(part) for name, part in where.to_dict().items()}
+
+
+def _sentences(sentences: tuple[str, ...]) -> list[str]:
+    """Return the first sentences, and how many there are more."""
+    shown = [_cut(sentence) for sentence in sentences[: LIMITS.shown_items]]
+    rest = len(sentences) - len(shown)
+    return [*shown, f"and {rest:,} more"] if rest > 0 else shown
 
 
 def without_surrogates(value: object) -> object:

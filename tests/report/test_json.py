@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gguf_audit import rule
-from gguf_audit.report.json import render, schema
+from gguf_audit.report.json import line_schema, render, render_lines, schema
 from gguf_audit.verdict import Accepted, BaselineFacts, PolicyFacts
-from report_examples import CONTEXT, LOST, UNREADABLE, report
+from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, report
 
 REPAIRS: list[rule.Repair] = [
     rule.SetKey(key="k", value=1.5, present=True),
@@ -219,3 +221,66 @@ def test_what_was_accepted_fits_the_schema() -> None:
         "expires": None,
     }
     assert found["summary"]["suppressed"] == 2
+
+
+def test_a_line_is_a_subject_that_says_its_version() -> None:
+    lines = render_lines(report(LOST, UNREADABLE)).splitlines()
+    whole = document()
+    head = {name: whole[name] for name in whole if name not in ("subjects", "summary")}
+    assert [json.loads(line) for line in lines] == [{**head, **each} for each in whole["subjects"]]
+    for line in lines:
+        jsonschema.validate(json.loads(line), line_schema(), jsonschema.Draft202012Validator)
+
+
+def test_the_schema_of_a_line_knows_no_other_field() -> None:
+    validator: Any = jsonschema.Draft202012Validator(line_schema())
+    line = json.loads(render_lines(report(LOST)))
+    assert validator.is_valid(line)
+    for field in line:
+        assert not validator.is_valid({name: line[name] for name in line if name != field}), field
+    assert not validator.is_valid({**line, "summary": {}})
+
+
+def test_a_line_says_of_the_baseline_what_concerns_it() -> None:
+    stale = (("lost.gguf", "KV103", "ab"), ("other.gguf", "KV103", "cd"))
+    found = dataclasses.replace(
+        report(LOST, UNREADABLE), baseline=BaselineFacts(file="old\udcff.json", stale=stale)
+    )
+    lines = [json.loads(line) for line in render_lines(found).splitlines()]
+    assert [line["baseline"] for line in lines] == [
+        {
+            "file": "old\\xff.json",
+            "stale": [{"target": "lost.gguf", "rule": "KV103", "fingerprint": "ab"}],
+        },
+        {"file": "old\\xff.json", "stale": []},
+    ]
+
+
+def test_nothing_to_audit_is_no_line() -> None:
+    assert render_lines(report()) == ""
+
+
+@given(st.text() | st.text("#[vso \ud800\udcff\x00"))
+def test_any_text_is_valid_json(text: str) -> None:
+    found = report(everywhere(text), LOST)
+    for shown in (render(found), render_lines(found)):
+        assert shown.isascii()
+        assert "##[" not in shown
+        assert "##vso[" not in shown
+    whole = json.loads(render(found))
+    VALIDATOR.validate(whole)
+    assert json.dumps(whole, ensure_ascii=False).encode()
+    assert [json.loads(line)["target"] for line in render_lines(found).splitlines()] == [
+        subject["target"] for subject in whole["subjects"]
+    ]
+
+
+def test_a_hostile_name_makes_no_long_report() -> None:
+    long = everywhere("x" * 1_000_000)
+    long = dataclasses.replace(long, target="long.gguf", files=(), reference=None, suppressed=())
+    finding = dataclasses.replace(long.findings[0], consequences=("x",) * 1_000_000)
+    long = dataclasses.replace(long, findings=(finding,) * 10)
+    text = render(report(long))
+    assert len(text) < 1_000_000
+    assert '"and 999,968 more"' in text
+    VALIDATOR.validate(json.loads(text))

@@ -13,7 +13,7 @@ from gguf_audit.report.text import render
 from gguf_audit.rule import Skip
 from gguf_audit.subject import Origin
 from gguf_audit.verdict import NO_REFERENCE, SubjectReport
-from report_examples import CONTEXT, LOST, MIB, UNREADABLE, renamed, report
+from report_examples import CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
 
 PAGES = {
     "KV103": Page(
@@ -195,25 +195,7 @@ def test_whole_mebibytes_carry_no_bytes() -> None:
 def test_no_text_from_a_file_reaches_the_terminal_raw(
     text: str, width: int | None, unicode: bool
 ) -> None:
-    finding = dataclasses.replace(
-        CONTEXT,
-        message=text,
-        expected=text,
-        actual={text: [text]},
-        fix=text,
-        where=dataclasses.replace(CONTEXT.where, key=text, tensor=text),
-        consequences=(text,),
-        authority=text,
-    )
-    subject = dataclasses.replace(
-        LOST,
-        target=text,
-        architecture=text,
-        findings=(finding,),
-        errors=tuple(dataclasses.replace(e, message=text) for e in UNREADABLE.errors),
-        skips=(Skip(rule="KV101", kind="crashed", reason=text),),
-    )
     style = Style(detail=Detail.EVERYTHING, width=width, unicode=unicode)
-    shown = render(report(subject, LOST), style=style)
+    shown = render(report(everywhere(text), LOST), style=style)
     assert all(line.isprintable() for line in shown.split("\n"))
     shown.encode("utf-8" if unicode else "ascii")

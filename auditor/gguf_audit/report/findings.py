@@ -1,22 +1,24 @@
-"""The findings of the text report: one block per cause, however many files have it."""
+"""The findings of a report: one cause, one block, however many files have it."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast
 
 from gguf_audit.catalogue import Page
+from gguf_audit.limits import LIMITS
 from gguf_audit.report.style import Detail, Paint, Style
-from gguf_audit.rule import Finding, Severity
+from gguf_audit.report.wording import PAINTS, models
+from gguf_audit.rule import Finding
 from gguf_audit.subject import Origin
 from gguf_audit.verdict import SubjectReport, as_json
 from gguf_audit.where import Where
 
-__all__ = ["finding_blocks"]
+__all__ = ["Cause", "Fact", "causes", "facts", "finding_blocks"]
 
-_PAINTS = {Severity.ERROR: Paint.BAD, Severity.WARNING: Paint.DOUBTFUL, Severity.INFO: Paint.NOTE}
 #: A message may quote several strings, each of which its rule has cut.
 _MESSAGE_CHARACTERS = 2000
 #: Files named in a folded finding before the rest is counted.
@@ -24,22 +26,88 @@ _FILES = 5
 #: Items of an array shown in a line before the rest is counted.
 _ITEMS = 12
 
-Found = tuple[SubjectReport, Finding]
+Label = Literal[
+    "what", "expected", "found", "where", "files", "why", "also", "fix", "", "authority",
+    "identity", "help",
+]  # fmt: skip
+
+
+class Fact(NamedTuple):
+    """A line of what is told about a finding; the text is safe for a terminal."""
+
+    label: Label
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """What is wrong, and every subject in which it was found."""
+
+    #: Of the first subject.
+    finding: Finding
+    subjects: tuple[SubjectReport, ...]
+    #: What repairs each of them, once.
+    fixes: tuple[str, ...]
+
+
+def causes(subjects: Iterable[SubjectReport]) -> list[Cause]:
+    """Return what was found, equal findings folded, the worst first."""
+    folded: dict[str, list[tuple[SubjectReport, Finding]]] = {}
+    for subject in subjects:
+        for finding in subject.findings:
+            folded.setdefault(_cause(finding), []).append((subject, finding))
+    found = [
+        Cause(
+            finding=same[0][1],
+            subjects=tuple({id(subject): subject for subject, _ in same}.values()),
+            fixes=tuple(dict.fromkeys(each.fix for _, each in same if each.fix is not None)),
+        )
+        for same in folded.values()
+    ]
+    return sorted(found, key=lambda cause: -cause.finding.severity.rank)
 
 
 def finding_blocks(
     subjects: tuple[SubjectReport, ...], pages: Mapping[str, Page], style: Style
 ) -> Iterator[list[str]]:
-    """Yield the lines of each finding, the worst first, equal ones folded."""
-    folded: dict[str, list[Found]] = {}
-    for subject in subjects:
-        for finding in subject.findings:
-            folded.setdefault(_cause(finding), []).append((subject, finding))
-    # A set is no model of its own; what is said of it names its files.
-    models = sum(subject.kind != "set" for subject in subjects)
-    order = sorted(folded.values(), key=lambda found: -found[0][1].severity.rank)
-    for found in order:
-        yield list(_block(found, models, pages, style))
+    """Yield the lines of each cause for a reader of text."""
+    among = models(subjects)
+    for cause in causes(subjects):
+        finding = cause.finding
+        label = style.paint(finding.severity.value, PAINTS[finding.severity])
+        lines = [f"  {label} {style.paint(f'{finding.rule} {finding.name}', Paint.STRONG)}"]
+        for name, text in facts(cause, among, pages, style):
+            # A command is shown whole, so that it can be copied.
+            lines += style.field(name, text, wrap=name != "fix")
+        yield lines
+
+
+def facts(cause: Cause, among: int, pages: Mapping[str, Page], style: Style) -> Iterator[Fact]:
+    """Yield what is told about a cause, one of ``among`` models' or several's."""
+    finding, subject = cause.finding, cause.subjects[0]
+    yield Fact("what", style.safe(finding.message, limit=_MESSAGE_CHARACTERS))
+    if finding.expected is not None:
+        yield Fact("expected", _value(finding.expected, style))
+    if finding.actual is not None or finding.expected is not None:
+        yield Fact("found", _found(finding, style))
+    if place := _place(finding.where, subject, style):
+        yield Fact("where", place)
+    if among > 1 and subject.kind != "set":
+        yield Fact("files", _files(cause, among, style))
+    if finding.rule in pages and (why := pages[finding.rule].why):
+        yield Fact("why", style.safe(why, limit=_MESSAGE_CHARACTERS))
+    for consequence in finding.consequences[: LIMITS.shown_items]:
+        yield Fact("also", style.safe(consequence, limit=_MESSAGE_CHARACTERS))
+    if (rest := len(finding.consequences) - LIMITS.shown_items) > 0:
+        yield Fact("also", f"and {rest:,} more")
+    if cause.fixes:
+        yield Fact("fix", style.safe(cause.fixes[0], limit=LIMITS.report_characters))
+    if (rest := len(cause.fixes) - 1) > 0:
+        yield Fact("", f"and likewise for {rest:,} more (--format json)")
+    if style.detail is Detail.EVERYTHING:
+        yield Fact("authority", style.safe(finding.authority, limit=_MESSAGE_CHARACTERS))
+        yield Fact("identity", finding.fingerprint)
+    yield Fact("help", style.safe(finding.help))
 
 
 def _cause(finding: Finding) -> str:
@@ -56,33 +124,6 @@ def _cause(finding: Finding) -> str:
             finding.consequences,
         ]
     )
-
-
-def _block(
-    found: list[Found], among: int, pages: Mapping[str, Page], style: Style
-) -> Iterator[str]:
-    subject, finding = found[0]
-    label = style.paint(finding.severity.value, _PAINTS[finding.severity])
-    yield f"  {label} {style.paint(f'{finding.rule} {finding.name}', Paint.STRONG)}"
-    message = style.safe(finding.message, limit=_MESSAGE_CHARACTERS)
-    yield from style.field("what", message)
-    if finding.expected is not None:
-        yield from style.field("expected", _value(finding.expected, style))
-    if finding.actual is not None or finding.expected is not None:
-        yield from style.field("found", _found(finding, style))
-    if place := _place(finding.where, subject, style):
-        yield from style.field("where", place)
-    if among > 1 and subject.kind != "set":
-        yield from style.field("files", _files(found, among, style))
-    if finding.rule in pages and (why := pages[finding.rule].why):
-        yield from style.field("why", style.safe(why, limit=_MESSAGE_CHARACTERS))
-    for consequence in finding.consequences:
-        yield from style.field("also", style.safe(consequence, limit=_MESSAGE_CHARACTERS))
-    yield from _fix(found, style)
-    if style.detail is Detail.EVERYTHING:
-        yield from style.field("authority", style.safe(finding.authority, limit=None))
-        yield from style.field("identity", finding.fingerprint)
-    yield from style.field("help", finding.help)
 
 
 def _found(finding: Finding, style: Style) -> str:
@@ -123,25 +164,17 @@ def _place(where: Where, subject: SubjectReport, style: Style) -> str:
     if where.offset is not None:
         parts.append(f"offset {where.offset:,}")
     if where.file is not None and len(subject.files) > 1:
-        parts.append(style.safe(where.file, limit=None))
+        parts.append(style.safe(where.file, limit=LIMITS.report_characters))
     return ", ".join(parts)
 
 
-def _files(found: list[Found], among: int, style: Style) -> str:
-    targets = list(dict.fromkeys(subject.target for subject, _ in found))
+def _files(cause: Cause, among: int, style: Style) -> str:
+    targets = list(dict.fromkeys(subject.target for subject in cause.subjects))
     count = f"{len(targets):,} of {among:,}"
     if len(targets) == among:
         return count
-    names = ", ".join(style.safe(target, limit=None) for target in targets[:_FILES])
+    names = ", ".join(
+        style.safe(target, limit=LIMITS.report_characters) for target in targets[:_FILES]
+    )
     rest = len(targets) - _FILES
     return f"{count}: {names}" + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def _fix(found: list[Found], style: Style) -> Iterator[str]:
-    """Show one command whole, so that it can be copied; say where more are needed."""
-    fixes = list(dict.fromkeys(finding.fix for _, finding in found if finding.fix is not None))
-    if not fixes:
-        return
-    yield from style.field("fix", style.safe(fixes[0], limit=None), wrap=False)
-    if len(fixes) > 1:
-        yield from style.field("", f"and likewise for {len(fixes) - 1:,} more (--format json)")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gguf_audit import catalogue
+from gguf_audit.catalogue import Page
 from gguf_audit.report.style import Style
 from gguf_audit.rule import Rule
 
-__all__ = ["page", "table"]
+__all__ = ["page", "sections", "table"]
 
 
 def page(rule: Rule) -> str:
@@ -18,9 +19,12 @@ def page(rule: Rule) -> str:
     levels = ", ".join(rule.levels)
     lines = [f"# {rule.id} {rule.name}", "", text.summary, ""]
     lines += [f"Severity: {levels}. Needs: {needs}.", ""]
-    for heading, body in text.sections.items():
-        lines += [f"## {heading}", "", body, ""]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n" + sections(text)
+
+
+def sections(text: Page) -> str:
+    """Return the sections of a page as Markdown."""
+    return "\n".join(f"## {heading}\n\n{body}\n" for heading, body in text.sections.items())
 
 
 def table(rules: Mapping[str, Rule], style: Style) -> str:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
 
 from gguf_audit.catalogue import Page
-from gguf_audit.report.accepted import (
-    accepted_lines,
-    policy_lines,
-    policy_name,
-    stale_lines,
-)
+from gguf_audit.limits import LIMITS
+from gguf_audit.report import accepted
 from gguf_audit.report.cache import cache_tables
 from gguf_audit.report.findings import finding_blocks
 from gguf_audit.report.probe import probe_lines
 from gguf_audit.report.style import Detail, Paint, Style, plural
-from gguf_audit.rule import Severity, Skip
-from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, Status, SubjectReport
+from gguf_audit.report.wording import (
+    REASON_CHARACTERS,
+    facts_of,
+    gaps,
+    problem,
+    reference,
+    summary,
+    word,
+)
+from gguf_audit.rule import Skip
+from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, SubjectReport
 
-__all__ = ["ORIGINS", "render"]
+__all__ = ["render"]
 
 #: Reasons for which rules did not look, before ``-v`` has to be asked for the rest.
 _REASONS = 2
-#: Where a reference was found, as people are told.
-ORIGINS = {
-    "hub": "the Hub",
-    "cache": "the local Hub cache",
-    "card": "built-in card",
-    "folder": "folder",
-    "gguf": "another GGUF",
-}
 #: Where the files of a model were found.
 SOURCES = {
     "hub": "the Hub",
@@ -52,56 +48,40 @@ def render(
         lines += _verdict(subject, report, style)
     if style.detail is not Detail.VERDICT:
         lines += _references(report.subjects, style)
-        lines += policy_lines(report, style)
-        lines += accepted_lines(report, style)
-        lines += stale_lines(report, style)
+        for label, text in accepted.told(report, style):
+            lines += style.field(label, text)
         for block in finding_blocks(report.subjects, pages or {}, style):
             lines += ["", *block]
         for table in cache_tables(report, style):
             lines += ["", *table]
         if skips := list(_skips(report.skips, style)):
             lines += ["", *skips]
-    if len(report.subjects) != 1 or style.detail is not Detail.VERDICT:
-        lines += ["", _summary(report, style)]
-    return "\n".join(lines).lstrip("\n") + "\n"
+    if not report.subjects:
+        lines = [style.paint("NOT AUDITED", Paint.BAD) + "  there was nothing to audit"]
+    elif len(report.subjects) > 1 or style.detail is not Detail.VERDICT:
+        lines += ["", summary(report)]
+    return "\n".join(lines) + "\n"
 
 
 def _verdict(subject: SubjectReport, report: Report, style: Style) -> Iterator[str]:
-    word, paint = _word(subject)
-    says = [_counts([finding.severity for finding in subject.findings])]
-    if subject.suppressed:
-        says[0] = says[0].replace("nothing found", "nothing else found")
-        says.append(f"{len(subject.suppressed):,} accepted")
-    if subject.status is Status.PARTIAL:
-        says.append(f"{plural(len(_gaps(subject.skips)), 'rule')} could not look")
-    if subject.architecture is not None:
-        says.append(style.safe(subject.architecture))
-    if subject.kind != "model":
-        says.append(subject.kind)
-    if len(subject.files) > 1:
-        says.append(plural(len(subject.files), "file"))
-    if subject.status is Status.NOT_AUDITED:
-        says = []
+    verdict, paint = word(subject)
+    says = facts_of(subject, style)
     if report.policy is not None and style.detail is Detail.VERDICT:
         # Nobody may be judged more mildly unseen, not even in one line.
-        says.append(f"by {policy_name(report.policy, style)}")
+        says.append(f"by {accepted.policy_name(report.policy, style)}")
     tail = f": {', '.join(says)}" if says else ""
-    yield f"{style.paint(word, paint)}  {style.safe(subject.target, limit=None)}{tail}"
-    for problem in subject.errors:
-        place = [] if problem.where.file in (None, subject.target) else [problem.where.file or ""]
-        named = (problem.where.key, problem.where.tensor)
-        place += [name for name in named if name is not None and name not in problem.message]
-        if problem.where.offset is not None:
-            place.append(f"offset {problem.where.offset:,}")
-        at = style.safe(f" ({', '.join(place)})" if place else "", limit=None)
-        message = style.safe(problem.message, limit=4 * 200) + at
-        yield from style.field("not done" if subject.findings else "because", message)
+    target = style.safe(subject.target, limit=LIMITS.report_characters)
+    yield f"{style.paint(verdict, paint)}  {target}{tail}"
+    for error in subject.errors:
+        label = "not done" if subject.findings else "because"
+        yield from style.field(label, problem(error, subject, style))
     yield from probe_lines(subject, style)
     if style.detail is Detail.EVERYTHING:
         yield from _source(subject, style)
         for file in subject.files:
+            name = style.safe(file.name, limit=LIMITS.report_characters)
             facts = f"{file.size_bytes:,} bytes, header sha256 {file.header_sha256}"
-            yield from style.field("file", f"{style.safe(file.name, limit=None)}: {facts}")
+            yield from style.field("file", f"{name}: {facts}")
 
 
 def _source(subject: SubjectReport, style: Style) -> Iterator[str]:
@@ -109,94 +89,34 @@ def _source(subject: SubjectReport, style: Style) -> Iterator[str]:
     source = subject.source
     if source is None:
         return
-    place = style.safe(source.id, limit=None)
+    place = style.safe(source.id, limit=LIMITS.report_characters)
     if source.revision is not None:
         place += f" at {style.safe(source.revision)}"
     cost = f"{source.bytes:,} bytes in {plural(source.requests, 'request')}"
-    note = f"; {style.safe(source.note, limit=4 * 200)}" if source.note else ""
+    note = f"; {style.safe(source.note, limit=REASON_CHARACTERS)}" if source.note else ""
     yield from style.field("source", f"{place} ({SOURCES[source.origin]}): {cost}{note}")
-
-
-def _word(subject: SubjectReport) -> tuple[str, Paint]:
-    match subject.status:
-        case Status.CLEAN:
-            return "CLEAN", Paint.GOOD
-        case Status.PARTIAL:
-            return "PARTIAL", Paint.DOUBTFUL
-        case Status.NOT_AUDITED:
-            return "NOT AUDITED", Paint.BAD
-        case Status.FINDINGS:
-            worst = max((finding.severity for finding in subject.findings), key=lambda s: s.rank)
-        case _:
-            assert_never(subject.status)
-    paints = {
-        Severity.ERROR: Paint.BAD,
-        Severity.WARNING: Paint.DOUBTFUL,
-        Severity.INFO: Paint.NOTE,
-    }
-    return worst.value.upper(), paints[worst]
-
-
-def _counts(severities: list[Severity]) -> str:
-    counts = [
-        plural(severities.count(severity), severity.value)
-        for severity in Severity
-        if severity in severities
-    ]
-    return ", ".join(counts) or "nothing found"
 
 
 def _references(subjects: Iterable[SubjectReport], style: Style) -> Iterator[str]:
     held: dict[ReferenceFacts, None] = {
         subject.reference: None for subject in subjects if subject.reference is not None
     }
-    for reference in held:
-        name = style.safe(reference.id, limit=None)
-        if reference.revision is not None:
-            name += f" at {style.safe(reference.revision)}"
-        note = f"; {style.safe(reference.note, limit=4 * 200)}" if reference.note else ""
-        yield from style.field("against", f"{name} ({ORIGINS[reference.origin]}){note}")
-
-
-def _gaps(skips: Iterable[Skip]) -> list[Skip]:
-    return [skip for skip in skips if skip.kind != "not-applicable"]
+    for facts in held:
+        yield from style.field("against", reference(facts, style))
 
 
 def _skips(skips: tuple[Skip, ...], style: Style) -> Iterator[str]:
-    """Fold the rules that did not look by their reason, the alarming ones first."""
+    """Tell the rules that did not look by their reason, the alarming ones first."""
     everything = style.detail is Detail.EVERYTHING
-    folded: dict[tuple[str, str], dict[str, None]] = {}
-    for kind in ("crashed", "limit", "no-evidence", "not-applicable"):
-        for skip in skips:
-            told = everything or kind != "not-applicable" or skip.reason == NO_REFERENCE
-            if skip.kind == kind and told:
-                folded.setdefault((kind, skip.reason), {})[skip.rule] = None
     hidden = 0
-    for position, ((kind, reason), rules) in enumerate(folded.items()):
+    for position, (kind, reason, rules) in enumerate(gaps(skips, everything=everything)):
         if kind in ("no-evidence", "not-applicable") and position >= _REASONS and not everything:
             hidden += len(rules)
             continue
         named = ", ".join(rules) if everything or len(rules) <= 3 else plural(len(rules), "rule")
         verb = {"crashed": "crashed: ", "limit": "hit a limit: "}.get(kind, "")
-        text = f"{named}: {verb}{style.safe(reason, limit=4 * 200)}"
+        text = f"{named}: {verb}{style.safe(reason, limit=REASON_CHARACTERS)}"
         matched = kind != "not-applicable" or reason == NO_REFERENCE
         yield from style.field("skipped" if matched else "no match", text)
     if hidden:
         yield from style.field("skipped", f"{plural(hidden, 'rule')} for other reasons (-v)")
-
-
-def _summary(report: Report, style: Style) -> str:
-    if not report.subjects:
-        return style.paint("NOT AUDITED", Paint.BAD) + "  there was nothing to audit"
-    summary = report.summary
-    says = [
-        plural(summary.errors, "error"),
-        plural(summary.warnings, "warning"),
-        plural(summary.infos, "info"),
-    ]
-    if summary.suppressed:
-        says.append(f"{summary.suppressed:,} accepted")
-    if summary.not_audited:
-        says.append(f"{summary.not_audited:,} not fully audited")
-    models = sum(subject.kind != "set" for subject in report.subjects)
-    return f"{plural(models, 'model')}: {', '.join(says)}"

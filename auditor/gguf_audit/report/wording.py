@@ -1,0 +1,146 @@
+"""What every report says in the same words: verdicts, counts, reasons, references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, assert_never
+
+from gguf_audit.limits import LIMITS
+from gguf_audit.report.style import Paint, Style, plural
+from gguf_audit.rule import Severity, Skip, SkipKind
+from gguf_audit.verdict import NO_REFERENCE, Problem, ReferenceFacts, Report, Status, SubjectReport
+
+__all__ = [
+    "ORIGINS",
+    "PAINTS",
+    "REASON_CHARACTERS",
+    "Gap",
+    "facts_of",
+    "gaps",
+    "models",
+    "problem",
+    "reference",
+    "summary",
+    "word",
+]
+
+#: A reason may quote several strings from files.
+REASON_CHARACTERS = 800
+#: Where a reference was found, as people are told.
+ORIGINS = {
+    "hub": "the Hub",
+    "cache": "the local Hub cache",
+    "card": "built-in card",
+    "folder": "folder",
+    "gguf": "another GGUF",
+}
+PAINTS = {Severity.ERROR: Paint.BAD, Severity.WARNING: Paint.DOUBTFUL, Severity.INFO: Paint.NOTE}
+#: Kinds of skips, the worst first.
+_ALARMING: tuple[SkipKind, ...] = ("crashed", "limit", "no-evidence", "not-applicable")
+
+
+class Gap(NamedTuple):
+    """Rules that did not look, for the same reason."""
+
+    kind: SkipKind
+    reason: str
+    rules: tuple[str, ...]
+
+
+def word(subject: SubjectReport) -> tuple[str, Paint]:
+    """Return the verdict on a subject in one word, or two."""
+    match subject.status:
+        case Status.CLEAN:
+            return "CLEAN", Paint.GOOD
+        case Status.PARTIAL:
+            return "PARTIAL", Paint.DOUBTFUL
+        case Status.NOT_AUDITED:
+            return "NOT AUDITED", Paint.BAD
+        case Status.FINDINGS:
+            worst = max((finding.severity for finding in subject.findings), key=lambda s: s.rank)
+            return worst.value.upper(), PAINTS[worst]
+        case _:
+            assert_never(subject.status)
+
+
+def facts_of(subject: SubjectReport, style: Style) -> list[str]:
+    """Return what stands beside the verdict: counts, architecture, kind."""
+    if subject.status is Status.NOT_AUDITED:
+        return []
+    severities = [finding.severity for finding in subject.findings]
+    told = [
+        plural(severities.count(severity), severity.value)
+        for severity in Severity
+        if severity in severities
+    ]
+    says = [", ".join(told) or "nothing found"]
+    if subject.suppressed:
+        says = [", ".join(told) or "nothing else found", f"{len(subject.suppressed):,} accepted"]
+    if subject.status is Status.PARTIAL:
+        unseen = sum(len(gap.rules) for gap in gaps(subject.skips) if gap.kind != "not-applicable")
+        says.append(f"{plural(unseen, 'rule')} could not look")
+    if subject.architecture is not None:
+        says.append(style.safe(subject.architecture))
+    if subject.kind != "model":
+        says.append(subject.kind)
+    if len(subject.files) > 1:
+        says.append(plural(len(subject.files), "file"))
+    return says
+
+
+def problem(error: Problem, subject: SubjectReport, style: Style) -> str:
+    """Return why something was not audited, and where in the file."""
+    where = error.where
+    place = [] if where.file in (None, subject.target) else [where.file or ""]
+    named = (where.key, where.tensor)
+    place += [name for name in named if name is not None and name not in error.message]
+    if where.offset is not None:
+        place.append(f"offset {where.offset:,}")
+    at = style.safe(f" ({', '.join(place)})" if place else "", limit=LIMITS.report_characters)
+    return style.safe(error.message, limit=REASON_CHARACTERS) + at
+
+
+def reference(facts: ReferenceFacts, style: Style) -> str:
+    """Return which reference a subject was held against, and what is to be known of it."""
+    name = style.safe(facts.id, limit=LIMITS.report_characters)
+    if facts.revision is not None:
+        name += f" at {style.safe(facts.revision)}"
+    note = f"; {style.safe(facts.note, limit=REASON_CHARACTERS)}" if facts.note else ""
+    return f"{name} ({ORIGINS[facts.origin]}){note}"
+
+
+def gaps(skips: Iterable[Skip], *, everything: bool = False) -> list[Gap]:
+    """Return the rules that did not look, folded by their reason, the alarming first.
+
+    Those that had nothing to look at are left out unless everything is wanted, but not
+    those that lacked a reference: people should hear what they could ask for.
+    """
+    folded: dict[tuple[SkipKind, str], dict[str, None]] = {}
+    for skip in skips:
+        if skip.kind == "not-applicable" and skip.reason != NO_REFERENCE and not everything:
+            continue
+        folded.setdefault((skip.kind, skip.reason), {})[skip.rule] = None
+    found = [Gap(kind, reason, tuple(rules)) for (kind, reason), rules in folded.items()]
+    return sorted(found, key=lambda gap: _ALARMING.index(gap.kind))
+
+
+def models(subjects: Iterable[SubjectReport]) -> int:
+    """Count the models; a set is none of its own, what is said of it names its files."""
+    return sum(subject.kind != "set" for subject in subjects)
+
+
+def summary(report: Report) -> str:
+    """Return in one line what was found in all subjects."""
+    if not report.subjects:
+        return "nothing was audited: there was nothing to audit"
+    counts = report.summary
+    says = [
+        plural(counts.errors, "error"),
+        plural(counts.warnings, "warning"),
+        plural(counts.infos, "info"),
+    ]
+    if counts.suppressed:
+        says.append(f"{counts.suppressed:,} accepted")
+    if counts.not_audited:
+        says.append(f"{counts.not_audited:,} not fully audited")
+    return f"{plural(models(report.subjects), 'model')}: {', '.join(says)}"
