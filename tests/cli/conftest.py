@@ -86,7 +86,7 @@ def run(
     """Return a function that runs the command among the models, in this process."""
     del installed
     monkeypatch.chdir(models)
-    for name in ("FORCE_COLOR", "NO_COLOR", "HF_HUB_OFFLINE"):
+    for name in ("FORCE_COLOR", "NO_COLOR", "HF_HUB_OFFLINE", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
         monkeypatch.setenv(name, "")
 
     def run(*arguments: str, **environment: str) -> Done:

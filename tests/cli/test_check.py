@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -250,3 +251,113 @@ def test_a_report_never_replaces_what_it_was_held_against(run: Run, models: Path
         run("check", "sound.gguf", "--against", "config.json", "-o", "config.json").returncode == 2
     )
     assert config.read_text("utf-8") == '{"architectures": []}'
+
+
+@pytest.mark.parametrize("wanted", ["json", "jsonl", "sarif", "junit", "github", "markdown"])
+def test_every_format_replaces_its_own_report(run: Run, models: Path, wanted: str) -> None:
+    for targets in (["wrong.gguf"], ["missing.gguf"], ["sound.gguf"], ["empty"]):
+        (models / "empty").mkdir(exist_ok=True)
+        done = run("check", *targets, "--format", wanted, "-o", "report", FORCE_COLOR="1")
+        assert done.returncode in (0, 1, 3), done.stderr
+        assert (done.stdout, done.stderr) == ("", "")
+        written = (models / "report").read_text("utf-8")
+        assert written == run("check", *targets, "--format", wanted, FORCE_COLOR="").stdout
+        assert "\x1b" not in written
+
+
+def test_junit_and_the_exit_code_agree(run: Run) -> None:
+    for options in ([], ["--fail-on", "never"], ["--severity", "TOK003=info"]):
+        done = run("check", "wrong.gguf", "--format", "junit", *options)
+        assert f'failures="{done.returncode}"' in done.stdout
+
+
+@pytest.mark.parametrize("wanted", ["sarif", "github"])
+def test_paths_are_those_of_the_repository(run: Run, models: Path, wanted: str) -> None:
+    root = {"GITHUB_WORKSPACE": str(models.parent)}
+    done = run("check", "wrong.gguf", "--format", wanted, **root)
+    assert "models/wrong.gguf" in done.stdout
+    assert "models/models" not in done.stdout
+    elsewhere = {"GITHUB_WORKSPACE": str(models.parent / "other")}
+    assert "models/wrong" not in run("check", "wrong.gguf", "--format", wanted, **elsewhere).stdout
+
+
+def test_a_dash_is_stdout(run: Run, models: Path) -> None:
+    assert run("check", "sound.gguf", "-q", "-o", "-").stdout.startswith("CLEAN  sound.gguf")
+    assert not (models / "-").exists()
+
+
+def test_a_pipe_that_nobody_reads_is_refused_at_once(spawn: Run, models: Path) -> None:
+    os.mkfifo(models / "pipe")
+    done = spawn("check", "sound.gguf", "-o", "pipe")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "can't write 'pipe': no process reads it" in done.stderr
+
+
+def test_a_pipe_that_somebody_reads_gets_the_report(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    os.mkfifo(models / "pipe")
+    reader = os.open(models / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        arguments = [*command, "check", "sound.gguf", "-q", "-o", "pipe"]
+        done = subprocess.run(arguments, cwd=models, env=environment, check=False)
+        assert done.returncode == 0
+        assert os.read(reader, 1000) == b"CLEAN  sound.gguf: nothing found, llama\n"
+    finally:
+        os.close(reader)
+
+
+def test_stdout_by_its_name_keeps_what_the_file_holds(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    log = models / "log"
+    log.write_text("before\n", "utf-8")
+    with log.open("ab") as file:
+        arguments = [*command, "check", "sound.gguf", "-q", "-o", "/dev/stdout"]
+        done = subprocess.run(arguments, cwd=models, env=environment, stdout=file, check=False)
+    assert done.returncode == 0
+    assert log.read_text("utf-8") == "before\nCLEAN  sound.gguf: nothing found, llama\n"
+
+
+def test_a_socket_is_refused(run: Run) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        done = run("check", "sound.gguf", "-o", "socket")
+    assert done.returncode == 2
+    assert "neither a file nor a device" in " ".join(done.stderr.split())
+
+
+def test_a_disk_that_fills_leaves_the_old_report_and_nothing_half_written(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    (models / "report").write_text("CLEAN  old\n", "utf-8")
+    before = sorted(path.name for path in models.iterdir())
+    program = command[-1].replace(
+        "import sys; ",
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); ",
+    )
+    arguments = [*command[:-1], program, "check", "wrong.gguf", "-o", "report"]
+    done = subprocess.run(
+        arguments, cwd=models, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "gguf-audit: [Errno 27] File too large\n"
+    assert (models / "report").read_text("utf-8") == "CLEAN  old\n"
+    assert sorted(path.name for path in models.iterdir()) == before
+
+
+def test_an_interrupt_leaves_nothing_half_written(
+    command: list[str], models: Path, environment: dict[str, str]
+) -> None:
+    # SIGINT arrives when the unfinished file is to become the report.
+    program = command[-1].replace(
+        "import sys; ",
+        "import os, signal, sys; sys.addaudithook(lambda event, _: "
+        "os.kill(os.getpid(), signal.SIGINT) if event == 'os.rename' else None); ",
+    )
+    before = sorted(path.name for path in models.iterdir())
+    arguments = [*command[:-1], program, "check", "wrong.gguf", "-o", "report"]
+    done = subprocess.run(arguments, cwd=models, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert sorted(path.name for path in models.iterdir()) == before

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
 from gguf_audit.cli import policy as policies
-from gguf_audit.cli.outcome import end, print_out, write_out
+from gguf_audit.cli.outcome import end, open_special, print_out, write_out
 
 if TYPE_CHECKING:
     from gguf_audit.catalogue import Page
+    from gguf_audit.report.places import Checkout
+    from gguf_audit.report.style import Style
+    from gguf_audit.rule import Severity
     from gguf_audit.verdict import Report
 
 __all__ = ["HELP", "command"]
@@ -39,6 +43,7 @@ Examples:
   gguf-audit check owner/repo:Q4_K_M --against auto
   gguf-audit check models/ --fail-on warning --format json -o report.json
   gguf-audit check model.gguf --select KV,TOK --severity CTX=warning
+  gguf-audit check models/ --format sarif -o gguf-audit.sarif
 
 \b
 Exit codes:
@@ -50,8 +55,12 @@ Exit codes:
 
 #: How an earlier report begins, or a file that has nothing to lose.
 _REPORT = re.compile(
-    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9]+ models?: "
+    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9,]+ models?: "
     r'|\{\s*"version": 1,\s*"tool": \{\s*"name": "gguf-audit"'
+    r'|\{\s*"\$schema": "[^"]*sarif[^"]*",\s*"version": "2.1.0",\s*"runs": \[\s*\{\s*'
+    r'"tool": \{\s*"driver": \{\s*"name": "gguf-audit"'
+    r"|<\?xml [^>]*>\s*<testsuites name=\"gguf-audit\"|## gguf-audit\n"
+    r"|::(error|warning|notice) (file=|title=)|nothing was audited: "
 )
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
 _LONGEST_CONTEXT = 2**32 - 1
@@ -78,6 +87,11 @@ class Format(enum.StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    JSONL = "jsonl"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +118,7 @@ class _Wanted:
 
 def command(
     targets: Annotated[
-        list[str], typer.Argument(metavar="TARGET", help="Files or folders.", show_default=False)
+        list[str], typer.Argument(metavar="TARGET...", help="Files or folders.", show_default=False)
     ],
     against: Annotated[
         str | None,
@@ -173,7 +187,11 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Write there, not to stdout.", show_default=False
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write there, whole or not at all; - is stdout.",
+            show_default=False,
         ),
     ] = None,
     offline: Annotated[
@@ -209,7 +227,7 @@ def command(
         require=_items(require),
         ctx=_items(ctx),
         format=format,
-        output=output,
+        output=None if output == Path("-") else output,
         allow_unknown=allow_unknown,
         probe=probe,
         quiet=quiet,
@@ -232,8 +250,7 @@ def _check(wanted: _Wanted) -> int:
     if wanted.quiet and wanted.verbose:
         raise typer.BadParameter("choose one", param_hint="-q / -v")
     lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
-    if wanted.output is not None:
-        _refuse_output(wanted.output)
+    special = None if wanted.output is None else _open_output(wanted.output)
     installed = catalogue.load()
     governed = policies.govern(
         wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
@@ -266,30 +283,77 @@ def _check(wanted: _Wanted) -> int:
     )
     report = governed.judge(report, ran=rules.keys())
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
-    text = _render(report, pages, wanted)
+    fail_on = fail_on or FailOn.ERROR
+    lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
+    text = _render(report, pages, wanted, lowest)
     if wanted.output is None:
         print_out(text)
     else:
-        write_out(wanted.output, text)
-    fail_on = fail_on or FailOn.ERROR
-    lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
+        write_out(wanted.output, text, special)
     return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
 
 
-def _render(report: Report, pages: dict[str, Page], wanted: _Wanted) -> str:
-    if wanted.format is Format.JSON:
-        from gguf_audit.report import json
+def _render(
+    report: Report, pages: dict[str, Page], wanted: _Wanted, fail_on: Severity | None
+) -> str:
+    """Write the report in its format; what the others need is not imported."""
+    match wanted.format:
+        case Format.TEXT:
+            from gguf_audit.report import text
 
-        return json.render(report)
+            return text.render(report, pages=pages, style=_style(wanted))
+        case Format.JSON:
+            from gguf_audit.report import json
+
+            return json.render(report)
+        case Format.JSONL:
+            from gguf_audit.report import json
+
+            return json.render_lines(report)
+        case Format.SARIF:
+            from gguf_audit.report import sarif
+
+            return sarif.render(report, pages=pages, checkout=_checkout())
+        case Format.JUNIT:
+            from gguf_audit.report import junit
+
+            return junit.render(
+                report,
+                pages=pages,
+                fail_on=fail_on,
+                allow_unknown=wanted.allow_unknown,
+            )
+        case Format.GITHUB:
+            from gguf_audit.report import github
+
+            style = _style(wanted)
+            return github.render(report, pages=pages, checkout=_checkout(), style=style)
+        case Format.MARKDOWN:
+            from gguf_audit.report import markdown
+
+            return markdown.render(report, pages=pages, style=_style(wanted))
+        case _:
+            assert_never(wanted.format)
+
+
+def _style(wanted: _Wanted) -> Style:
     from gguf_audit.cli.terminal import style_of
-    from gguf_audit.report import text
     from gguf_audit.report.style import Detail, Style
 
     detail = Detail.NORMAL
     if wanted.quiet or wanted.verbose:
         detail = Detail.VERDICT if wanted.quiet else Detail.EVERYTHING
-    style = style_of(detail, sys.stdout) if wanted.output is None else Style(detail=detail)
-    return text.render(report, pages=pages, style=style)
+    return style_of(detail, sys.stdout) if wanted.output is None else Style(detail=detail)
+
+
+def _checkout() -> Checkout:
+    """Return where the repository is whose files are audited: a runner says, or it is here."""
+    from gguf_audit.report.places import Checkout
+
+    folder = str(Path.cwd())
+    root = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or folder
+    inside = Path(folder).is_relative_to(root)
+    return Checkout(root=root if inside else folder, folder=folder)
 
 
 def _items(options: list[str] | None) -> list[str]:
@@ -315,14 +379,20 @@ def _evidence(items: list[str]) -> frozenset[str]:
     return frozenset(items)
 
 
-def _refuse_output(output: Path) -> None:
+def _open_output(output: Path) -> int | None:
     """Refuse a place that can't be written, or that holds anything but a report."""
     if not output.parent.is_dir() or output.is_dir():
         raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint="-o")
+    try:
+        special = open_special(output)
+    except OSError as error:
+        why = "no process reads it" if error.errno == errno.ENXIO else error.strerror
+        raise typer.BadParameter(f"can't write {str(output)!r}: {why}", param_hint="-o") from None
     # Neither a model nor a part of its reference, named, beside it or linked to.
-    if output.is_file() and not _REPORT.match(_beginning(output)):
+    if special is None and output.is_file() and not _REPORT.match(_beginning(output)):
         what = f"{str(output)!r} is no report, and writing one would destroy it"
         raise typer.BadParameter(what, param_hint="-o")
+    return special
 
 
 def _beginning(path: Path) -> str:

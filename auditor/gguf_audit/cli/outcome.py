@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import stat
+import secrets
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import typer
 
 from gguf_audit.errors import AuditError
 
-__all__ = ["complain", "end", "print_out", "write_out"]
+__all__ = ["complain", "end", "open_special", "print_out", "write_out"]
 
 #: Something that was asked for was not audited.
 _NOT_AUDITED = 3
@@ -69,17 +70,50 @@ def print_out(text: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def write_out(path: Path, text: str) -> None:
-    """Write a file whole or not at all; a device or a pipe is written to directly.
+def open_special(path: Path) -> int | None:
+    """Open a device or a pipe before the work begins; ``None`` for an ordinary file.
+
+    A pipe that nobody reads would let the open wait for ever, so it is refused. What the
+    process holds already, ``/dev/stdout`` say, is written to as it is, be it a file: what
+    stands in it stays. Raises OSError.
+    """
+    held = _held(path)
+    if held is not None:
+        return os.dup(held)
+    if not path.exists() or path.is_file():
+        return None
+    if not (path.is_char_device() or path.is_fifo()):
+        raise OSError(errno.EINVAL, "neither a file nor a device to write to", str(path))
+    descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _held(path: Path) -> int | None:
+    """Return the descriptor that a name below ``/dev`` or ``/proc`` stands for."""
+    names = [path, path.readlink()] if path.is_symlink() else [path]
+    for name in names:
+        if str(name.parent) in ("/dev/fd", "/proc/self/fd") and name.name.isdigit():
+            return int(name.name)
+    return None
+
+
+def write_out(path: Path, text: str, special: int | None = None) -> None:
+    """Write a file whole or not at all; what ``open_special`` opened, as far as it takes it.
 
     Raises OSError.
     """
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        path.write_text(text, encoding="utf-8")
+    if special is not None:
+        with (
+            contextlib.suppress(BrokenPipeError),
+            open(special, "w", encoding="utf-8", newline="\n") as file,  # noqa: PTH123 - no path
+        ):
+            file.write(text)
         return
     # What a link names is written, and the link stays one.
     path = Path(os.path.realpath(path))
-    unfinished = path.with_name(f".gguf-audit.{os.getpid()}.tmp")
+    # A run that was killed may have left one of the same process number.
+    unfinished = path.with_name(f".gguf-audit.{secrets.token_hex(8)}.tmp")
     try:
         with unfinished.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
