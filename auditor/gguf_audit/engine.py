@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
+from gguf_audit.companions import projector_of
 from gguf_audit.errors import (
     AuditError,
     LimitError,
@@ -21,7 +22,7 @@ from gguf_audit.errors import (
     Refused,
     SourceError,
 )
-from gguf_audit.evidence import SetMember, Settings
+from gguf_audit.evidence import PairSubject, ProjectorMember, SetMember, SetSubject, Settings
 from gguf_audit.expectation import lacks
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
@@ -30,8 +31,10 @@ from gguf_audit.rule import (
     Hit,
     Need,
     NoEvidence,
+    OnCompanion,
     OnConversion,
     OnModel,
+    OnPair,
     OnSet,
     Outcome,
     Rule,
@@ -41,7 +44,7 @@ from gguf_audit.rule import (
     fix_command,
     kept_to,
 )
-from gguf_audit.sets import audit_set, member_of, sets_of
+from gguf_audit.sets import audit_set, member_of, pairs_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.targets import Located, Targets
 from gguf_audit.verdict import (
@@ -147,7 +150,7 @@ def _target(found: Iterable[Located], wanted: _Wanted) -> Iterator[SubjectReport
     What a set's own count says are its shards; a name alone could hide another model.
     """
     covered: set[str] = set()
-    members: list[SetMember] = []
+    members: list[SetMember | ProjectorMember] = []
     for located in found:
         if located.found and located.name in covered:
             continue
@@ -156,7 +159,9 @@ def _target(found: Iterable[Located], wanted: _Wanted) -> Iterator[SubjectReport
         if member is not None:
             members.append(member)
         yield subject
-    for several in sets_of(members):
+    models = [each for each in members if isinstance(each, SetMember)]
+    groups: list[SetSubject | PairSubject] = [*sets_of(models), *pairs_of(members)]
+    for several in groups:
         compared = audit_set(several, wanted.rules.values(), wanted.severities)
         if compared is not None:
             yield compared
@@ -176,13 +181,17 @@ def _named(references: References, gguf: Gguf, located: Located) -> Reference:
         return error
 
 
-def _audit(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember | None]:
+def _audit(
+    located: Located, wanted: _Wanted
+) -> tuple[SubjectReport, SetMember | ProjectorMember | None]:
     """Audit a model; of one in a folder, say as well what others can be held against."""
     report, member = _read(located, wanted)
     return replace(report, source=_source_facts(located)), member
 
 
-def _read(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember | None]:
+def _read(
+    located: Located, wanted: _Wanted
+) -> tuple[SubjectReport, SetMember | ProjectorMember | None]:
     try:
         gguf = located.open()
     except AuditError as error:
@@ -197,10 +206,12 @@ def _read(located: Located, wanted: _Wanted) -> tuple[SubjectReport, SetMember |
     if wanted.named is not None:
         wanted = replace(wanted, reference=_named(wanted.named, gguf, located))
     report = _Audit(gguf, located, wanted).report()
-    compared = any(isinstance(rule.check, OnSet) for rule in wanted.rules.values())
-    if not (compared and located.found and report.kind == "model"):
+    compared = any(isinstance(rule.check, OnSet | OnPair) for rule in wanted.rules.values())
+    if not (compared and located.found and report.kind in ("model", "mmproj")):
         return report, None
     try:
+        if report.kind == "mmproj":
+            return report, projector_of(gguf, located.name)
         return report, member_of(gguf, located.name, _told(report))
     except AuditError as error:
         problem = Problem.of(_placed(error, located.name))
@@ -254,6 +265,13 @@ def _reference_facts(checkpoint: Reference) -> ReferenceFacts | None:
         revision=checkpoint.revision,
         origin=checkpoint.origin,
         note="; ".join(filter(None, (checkpoint.found, checkpoint.note, lacks(checkpoint)))),
+    )
+
+
+def _compares(rule: Rule) -> bool:
+    """Tell whether a rule holds a file against its reference."""
+    return isinstance(rule.check, OnConversion) or (
+        isinstance(rule.check, OnCompanion) and Need.REFERENCE in rule.needs
     )
 
 
@@ -367,12 +385,18 @@ class _Audit:
                 if isinstance(self.evidence.conversion, Absent):
                     return iter((NoEvidence(self.evidence.conversion.reason),))
                 return rule.check.check(self.evidence.conversion, settings)
-            case OnSet():
+            case OnCompanion():
+                if self.evidence.companion is None:
+                    return iter(())
+                return rule.check.check(self.evidence.companion, settings)
+            case OnSet() | OnPair():
                 return iter(())
+            case _ as never:
+                assert_never(never)
 
     def _skip(self, rule: Rule) -> Skip | None:
         """Say why a rule has nothing to look at, ``None`` if it has."""
-        if isinstance(rule.check, OnSet):
+        if isinstance(rule.check, OnSet | OnPair):
             reason = "compares the files of a folder with each other"
             return Skip(rule=rule.id, kind="not-applicable", reason=reason)
         if Need.POLICY in rule.needs:
@@ -388,8 +412,14 @@ class _Audit:
             asked = asked or rule.id in self.wanted.insisted
             unseen: SkipKind = "no-evidence" if asked else "not-applicable"
             return Skip(rule=rule.id, kind=unseen, reason=self.evidence.model.probe.reason)
+        if isinstance(rule.check, OnCompanion):
+            return self._skip_of_companion(rule, rule.check)
         if self.evidence.kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
-            reason = f"only the file structure of this kind is audited: {self.evidence.kind}"
+            if self.evidence.companion is not None:
+                reason = f"looks at models, this is none: {self.evidence.companion.kind}"
+                return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+            what = self.evidence.foreign or self.evidence.kind
+            reason = f"only the file structure of this kind is audited: {what}"
             return Skip(rule=rule.id, kind="no-evidence", reason=reason)
         if isinstance(rule.check, OnModel):
             return None
@@ -418,12 +448,23 @@ class _Audit:
             return Skip(rule=rule.id, kind="not-applicable", reason="llama.cpp refuses the file")
         return None
 
+    def _skip_of_companion(self, rule: Rule, check: OnCompanion) -> Skip | None:
+        companion = self.evidence.companion
+        if companion is None or companion.kind not in check.kinds:
+            reason = f"looks at files of another kind: {', '.join(check.kinds)}"
+            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+        if Need.REFERENCE in rule.needs and isinstance(companion.checkpoint, Absent):
+            asked = self.wanted.reference is not None or rule.id in self.wanted.insisted
+            kind: SkipKind = "no-evidence" if asked else "not-applicable"
+            return Skip(rule=rule.id, kind=kind, reason=companion.checkpoint.reason)
+        return None
+
     def _as_published(self, rule: Rule, hit: Hit) -> Hit:
         """Lower an error to a warning where the reference is no published configuration."""
         checkpoint = self.wanted.reference
         if (
             hit.level is not Severity.ERROR
-            or not isinstance(rule.check, OnConversion)
+            or not _compares(rule)
             or not isinstance(checkpoint, Checkpoint)
             or checkpoint.published
         ):

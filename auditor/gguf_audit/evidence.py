@@ -16,7 +16,19 @@ from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy
 
-__all__ = ["NOT_PROBED", "Conversion", "Digest", "Model", "SetMember", "SetSubject", "Settings"]
+__all__ = [
+    "NOT_PROBED",
+    "Companion",
+    "CompanionKind",
+    "Conversion",
+    "Digest",
+    "Model",
+    "PairSubject",
+    "ProjectorMember",
+    "SetMember",
+    "SetSubject",
+    "Settings",
+]
 
 #: Nobody asked an installed runtime.
 NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
@@ -77,6 +89,22 @@ class Conversion:
         return self.load_splitting()
 
 
+#: A file that goes with a model and is none.
+CompanionKind = Literal["mmproj", "adapter", "imatrix", "controlvector"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Companion:
+    """A GGUF file that goes with a model, and what it was made of or goes with."""
+
+    kind: CompanionKind
+    gguf: Gguf
+    #: What it was converted from, or the model that it goes with.
+    checkpoint: Checkpoint | Absent
+    #: Metadata of a right conversion of the model that it goes with.
+    base: Fields | Absent
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
     """An array or a long string, by what tells it from another."""
@@ -111,3 +139,25 @@ class SetSubject:
     folder: str
     architecture: str
     members: tuple[SetMember, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectorMember:
+    """What a projector file says of the text model that it wants."""
+
+    #: As the user would name it.
+    name: str
+    #: Of what it puts in the place of tokens, one for each encoder.
+    widths: tuple[int, ...]
+    #: The type of its first encoder's projector.
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSubject:
+    """A projector file and the text models that it stands beside in a folder."""
+
+    folder: str
+    projector: ProjectorMember
+    #: At least one.
+    models: tuple[SetMember, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gguf_audit import arch
+from gguf_audit.companions import Classified, classify, companion_of
 from gguf_audit.errors import (
     AuditError,
     ProbeError,
@@ -17,7 +17,7 @@ from gguf_audit.errors import (
     Refused,
     UnknownArchitectureError,
 )
-from gguf_audit.evidence import NOT_PROBED, Conversion, Model
+from gguf_audit.evidence import NOT_PROBED, Companion, Conversion, Model
 from gguf_audit.expectation import Part, expected_fields, why_missing
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
@@ -34,9 +34,6 @@ Reference = Checkpoint | AuditError | None
 REQUIRABLE = tuple(part.value for part in Part)
 
 _ARCHITECTURE_KEY = "general.architecture"
-#: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
-#: names; projectors and control vectors have other ones.
-_WEIGHT = re.compile(r"(?:token_embd|blk\.[0-9]+\..+)\.(?:weight|bias)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +44,10 @@ class Evidence:
     model: Model
     #: Absent with the reason why nothing can be compared.
     conversion: Conversion | Absent
+    #: What the file is, where it goes with a model; ``None`` for every other.
+    companion: Companion | None = None
+    #: What it is, where nothing but its structure can be looked at; else "".
+    foreign: str = ""
     #: Why something that was asked for isn't there.
     errors: list[AuditError] = field(default_factory=list[AuditError])
 
@@ -65,29 +66,43 @@ def gather(
     in the evidence's ``errors``.
     """
     errors: list[AuditError] = []
-    kind = _kind(gguf)
-    probe = _probe(gguf, path, kind, probe_lengths, errors)
-    model = _model(gguf, kind, probe, errors)
+    found = classify(gguf)
+    probe = _probe(gguf, path, found.kind, probe_lengths, errors)
+    if found.kind not in ("model", "vocabulary"):
+        return _no_model(gguf, found, reference, probe, errors)
+    model = _model(gguf, found.kind, probe, errors)
     conversion = _conversion(model, reference, errors)
-    return Evidence(kind=kind, model=model, conversion=conversion, errors=errors)
+    return Evidence(kind=found.kind, model=model, conversion=conversion, errors=errors)
 
 
-def _kind(gguf: Gguf) -> SubjectKind:
-    """Say what a file is, by ``general.type``, its architecture and what it holds."""
-    type_, architecture = gguf.string("general.type"), gguf.architecture
-    if any(_WEIGHT.fullmatch(name) for name in gguf.tensors):
-        return "model"  # Whatever it calls itself: a label must not switch an audit off.
-    if type_ == "adapter":
-        return "adapter"
-    if type_ == "mmproj" or architecture == "clip":
-        return "mmproj"
-    if type_ == "imatrix" or architecture == "imatrix":
-        return "imatrix"
-    if architecture == "controlvector":
-        return "other"
-    if not gguf.tensors and gguf.array("tokenizer.ggml.tokens") is not None:
-        return "vocabulary"
-    return "model" if architecture is not None or gguf.tensors else "other"
+def _no_model(
+    gguf: Gguf,
+    found: Classified,
+    reference: Reference,
+    probe: Probe | Absent,
+    errors: list[AuditError],
+) -> Evidence:
+    """Return the evidence about what goes with a model, or has nothing to do with one."""
+    if isinstance(reference, AuditError):
+        errors.append(ReferenceUnavailableError(reference.message, where=reference.where))
+    none = Absent(f"no model: {found.kind}")
+    companion = None
+    if found.companion is not None:
+        companion = companion_of(gguf, found.companion, reference, NO_REFERENCE)
+    return Evidence(
+        kind=found.kind,
+        model=Model(
+            gguf=gguf,
+            fields=Fields(gguf.architecture or "", gguf.fields),
+            architecture=none,
+            implied=none,
+            probe=probe,
+        ),
+        conversion=none,
+        companion=companion,
+        foreign=found.foreign,
+        errors=errors,
+    )
 
 
 def _model(gguf: Gguf, kind: SubjectKind, probe: Probe | Absent, errors: list[AuditError]) -> Model:
@@ -96,7 +111,7 @@ def _model(gguf: Gguf, kind: SubjectKind, probe: Probe | Absent, errors: list[Au
     known = None if name is None else arch.by_name(name)
     if known is None:
         missing = Absent(f"{_ARCHITECTURE_KEY} is {'absent' if name is None else repr(name)}")
-        if name is not None and kind in ("model", "vocabulary"):
+        if name is not None:
             message = f"the cache of architecture {name!r} isn't known"
             where = Where(key=_ARCHITECTURE_KEY)
             errors.append(UnknownArchitectureError(message, where=where))
@@ -149,6 +164,9 @@ def _conversion(
     if isinstance(checkpoint, AuditError):
         errors.append(ReferenceUnavailableError(checkpoint.message, where=checkpoint.where))
         return Absent("the reference can't be read")
+    if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
+        message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
+        errors.append(ReferenceUnavailableError(message))
     becomes: str | Absent
     fields = _expected_fields(checkpoint, errors)
     if isinstance(fields, Absent):

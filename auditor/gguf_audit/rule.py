@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from gguf_audit.errors import LimitError
-from gguf_audit.evidence import Conversion, Model, SetSubject, Settings
+from gguf_audit.evidence import (
+    Companion,
+    CompanionKind,
+    Conversion,
+    Model,
+    PairSubject,
+    SetSubject,
+    Settings,
+)
 from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
@@ -21,8 +29,10 @@ __all__ = [
     "Hit",
     "Need",
     "NoEvidence",
+    "OnCompanion",
     "OnConversion",
     "OnModel",
+    "OnPair",
     "OnSet",
     "Outcome",
     "Reconvert",
@@ -191,6 +201,21 @@ class OnSet:
     check: Callable[[SetSubject, Settings], Iterator[Outcome]]
 
 
+@dataclass(frozen=True, slots=True)
+class OnCompanion:
+    """A check of files that go with a model; ``Need.REFERENCE`` where it takes one."""
+
+    check: Callable[[Companion, Settings], Iterator[Outcome]]
+    kinds: tuple[CompanionKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnPair:
+    """A check of a projector file against the text models that it stands beside."""
+
+    check: Callable[[PairSubject, Settings], Iterator[Outcome]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One thing that can be wrong, how bad it may be, and how it is looked for.
@@ -204,7 +229,7 @@ class Rule:
     #: Kebab-case; the module has the same name with underscores.
     name: str
     levels: tuple[Severity, ...]
-    check: OnModel | OnConversion | OnSet
+    check: OnModel | OnConversion | OnSet | OnCompanion | OnPair
     needs: frozenset[Need] = frozenset()
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.

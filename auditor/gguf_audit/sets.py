@@ -13,13 +13,22 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
+from gguf_audit.evidence import (
+    Digest,
+    PairSubject,
+    ProjectorMember,
+    SetMember,
+    SetSubject,
+    Settings,
+)
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.rule import (
     Finding,
     Hit,
     NoEvidence,
+    OnPair,
     OnSet,
+    Outcome,
     Rule,
     Severity,
     Skip,
@@ -29,7 +38,7 @@ from gguf_audit.rule import (
 from gguf_audit.subject import Array, Field, Fields, Gguf, Scalar
 from gguf_audit.verdict import SubjectReport
 
-__all__ = ["audit_set", "member_of", "sets_of", "stem_of"]
+__all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]
 
 #: A quantization at the end of a file's or a folder's name, as llama-quantize, the
 #: converter and the big publishers write it.
@@ -120,17 +129,29 @@ def sets_of(members: Sequence[SetMember]) -> Iterator[SetSubject]:
             )
 
 
+def pairs_of(members: Sequence[SetMember | ProjectorMember]) -> Iterator[PairSubject]:
+    """Yield every projector file with the text models in its folder.
+
+    A folder that is named like a quantization is taken for the one that it is in.
+    """
+    models = [each for each in members if isinstance(each, SetMember)]
+    for each in members:
+        if isinstance(each, ProjectorMember):
+            home = _home(each)
+            beside = tuple(model for model in models if _home(model) == home)
+            if beside:
+                yield PairSubject(folder=home, projector=each, models=beside)
+
+
 def audit_set(
-    subject: SetSubject, rules: Iterable[Rule], severities: Mapping[str, Severity]
+    subject: SetSubject | PairSubject, rules: Iterable[Rule], severities: Mapping[str, Severity]
 ) -> SubjectReport | None:
-    """Hold the files of a set against each other; ``None`` where nothing is to be said."""
+    """Hold files of a folder against each other; ``None`` where nothing is to be said."""
     findings: list[Finding] = []
     skips: list[Skip] = []
     for rule in rules:
-        if not isinstance(rule.check, OnSet):
-            continue
         try:
-            for outcome in kept_to(rule, rule.check.check(subject, Settings())):
+            for outcome in kept_to(rule, _said(rule, subject)):
                 if isinstance(outcome, NoEvidence):
                     skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=outcome.reason))
                 else:
@@ -144,10 +165,20 @@ def audit_set(
     return SubjectReport(
         target=subject.folder,
         kind="set",
-        architecture=subject.architecture,
+        architecture=subject.architecture if isinstance(subject, SetSubject) else None,
         findings=tuple(findings),
         skips=tuple(skips),
     )
+
+
+def _said(rule: Rule, subject: SetSubject | PairSubject) -> Iterator[Outcome]:
+    match rule.check, subject:
+        case OnSet(check), SetSubject():
+            return check(subject, Settings())
+        case OnPair(check), PairSubject():
+            return check(subject, Settings())
+        case _:
+            return iter(())
 
 
 def _finding(rule: Rule, hit: Hit, severities: Mapping[str, Severity]) -> Finding:
@@ -163,7 +194,7 @@ def _named(member: SetMember) -> bool:
     return bool(stem) and has_label
 
 
-def _home(member: SetMember) -> str:
+def _home(member: SetMember | ProjectorMember) -> str:
     folder, _ = os.path.split(member.name)
     above, name = os.path.split(folder)
     return above if name and _LABEL.sub("", name) == "" else folder

@@ -27,6 +27,7 @@ __all__ = [
     "Gguf",
     "Json",
     "Origin",
+    "PeftAdapter",
     "ReferenceOrigin",
     "Scalar",
     "SentencePiece",
@@ -404,6 +405,15 @@ class StoredTensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeftAdapter:
+    """A low-rank adapter as the peft library stores it."""
+
+    #: ``adapter_config.json`` as published.
+    config: Mapping[str, Json]
+    tensors: Mapping[str, StoredTensor] | Absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tokenizer:
     """What a reference says of its tokenizer, as far as that is certain."""
 
@@ -558,6 +568,15 @@ class Checkpoint:
     load_vocabulary: Callable[[], Vocabulary | Absent] = field(
         default=lambda: Absent("the reference has no vocabulary"), repr=False, compare=False
     )
+    #: Reads how images and sounds are prepared (``preprocessor_config.json`` and
+    #: ``processor_config.json``, merged as the converter does) when first asked.
+    load_preprocessor: Callable[[], Mapping[str, Json] | Absent] = field(
+        default=lambda: Absent("it doesn't say how images are prepared"), repr=False, compare=False
+    )
+    #: Reads the PEFT adapter of the folder when it is first asked for.
+    load_adapter: Callable[[], PeftAdapter | Absent] = field(
+        default=lambda: Absent("it is no adapter's folder"), repr=False, compare=False
+    )
     #: The model itself, where another GGUF is the reference: its metadata are expected.
     gguf: Gguf | None = field(default=None, repr=False)
 
@@ -570,6 +589,16 @@ class Checkpoint:
     def tensors(self) -> Mapping[str, StoredTensor] | Absent:
         """Name -> dtype and shape; the first call reads the headers (AuditError)."""
         return self.load_tensors()
+
+    @property
+    def preprocessor(self) -> Mapping[str, Json] | Absent:
+        """How images and sounds are prepared; the first call reads it (AuditError)."""
+        return self.load_preprocessor()
+
+    @property
+    def adapter(self) -> PeftAdapter | Absent:
+        """The PEFT adapter of the folder; the first call reads it (AuditError)."""
+        return self.load_adapter()
 
     @property
     def tokenizer(self) -> Tokenizer | Absent:

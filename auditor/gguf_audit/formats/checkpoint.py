@@ -12,6 +12,7 @@ from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
+from gguf_audit.formats.companions import ADAPTER, adapter_reader, preprocessor_reader
 from gguf_audit.formats.safetensors import INDEX, read_tensors
 from gguf_audit.formats.tokenizer import (
     TOKENIZER,
@@ -74,6 +75,8 @@ def read_checkpoint(
     LimitError for files that aren't what their names say.
     """
     files = Inventory(names=frozenset(tree.names()), absent=absent)
+    if _CONFIG not in files.names and ADAPTER in files.names:
+        return _adapter(tree, files, id=id, revision=revision, origin=origin, found=found)
     if _CONFIG not in files.names:
         mistral = "params.json" in files.names
         hint = " (params.json alone is Mistral's own format)" if mistral else ""
@@ -98,10 +101,38 @@ def read_checkpoint(
         load_tokenizer=functools.cache(
             lambda: _tokenizer(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
+        load_preprocessor=preprocessor_reader(tree, files),
+        load_adapter=adapter_reader(tree, files),
         tokenizer_files=tokenizer,
         load_vocabulary=functools.cache(
             lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
+    )
+
+
+def _adapter(
+    tree: Tree,
+    files: Inventory,
+    *,
+    id: str,  # noqa: A002
+    revision: str | None,
+    origin: ReferenceOrigin,
+    found: str,
+) -> Checkpoint:
+    """Return a folder that holds a PEFT adapter and not the model that it changes."""
+    alone = Absent("a PEFT adapter's folder, without its model's config.json")
+    return Checkpoint(
+        id=id,
+        revision=revision,
+        origin=origin,
+        found=found,
+        config=alone,
+        generation_config=alone,
+        tokenizer_config=alone,
+        chat_templates=alone,
+        load_tensors=lambda: alone,
+        load_tokenizer=lambda: alone,
+        load_adapter=adapter_reader(tree, files),
     )
 
 

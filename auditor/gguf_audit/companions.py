@@ -1,0 +1,149 @@
+"""What a GGUF file is if it is no model: named by its type, its architecture, its tensors.
+
+general.type     adapter | mmproj | imatrix
+architecture     clip | imatrix | controlvector | one of image models and their like
+tensors          blk.0.attn_q.weight.lora_a | blk.0.attn_q.weight.in_sum2 | direction.1
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gguf_audit.errors import AuditError
+from gguf_audit.evidence import Companion, CompanionKind, ProjectorMember
+from gguf_audit.expectation import expected_fields
+from gguf_audit.runtime.clip import encodings, width_of
+from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
+from gguf_audit.verdict import SubjectKind
+
+__all__ = ["Classified", "classify", "companion_of", "projector_of"]
+
+#: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
+#: names; projectors and control vectors have other ones.
+_WEIGHT = re.compile(r"(?:token_embd|blk\.[0-9]+\..+)\.(?:weight|bias)")
+_LORA = (".lora_a", ".lora_b")
+#: What the converter puts into an adapter besides pairs.
+_NORM = "_norm.weight"
+_IMATRIX = (".in_sum2", ".counts")
+_DIRECTION = re.compile(r"direction\.[0-9]+")
+#: ``general.architecture`` of files that no language model is in, and whose they are:
+#: city96/ComfyUI-GGUF (tools/convert.py, loader.py), leejet/stable-diffusion.cpp.
+_FOREIGN = {
+    **dict.fromkeys(
+        (
+            *("aura", "chroma", "cosmos", "flux", "hidream", "lumina2", "pixart"),
+            *("qwen_image", "sana", "sd1", "sd2", "sd3", "sdxl", "z_image"),
+        ),
+        "an image model",
+    ),
+    **dict.fromkeys(("hunyuan_video", "hyvid", "ltxv", "mochi", "wan"), "a video model"),
+    **dict.fromkeys(("kokoro", "parler-tts", "dia", "bark", "whisper"), "a speech model"),
+}
+#: In front of the tensors of diffusion models, whatever the file calls itself.
+_DIFFUSION = (
+    "double_blocks.",
+    "single_blocks.",
+    "joint_blocks.",
+    "transformer_blocks.",
+    "model.diffusion_model.",
+    "input_blocks.",
+    "first_stage_model.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """What a file is."""
+
+    kind: SubjectKind
+    #: ``None`` for a model, and for what goes with none.
+    companion: CompanionKind | None = None
+    #: What it is, where nothing but its structure can be looked at; else "".
+    foreign: str = ""
+
+
+def classify(gguf: Gguf) -> Classified:
+    """Say what a file is, by what it holds, ``general.type`` and its architecture."""
+    type_, architecture = gguf.string("general.type"), gguf.architecture
+    names = gguf.tensors
+    if _is_adapter(gguf):
+        return Classified("adapter", "adapter")
+    if any(_WEIGHT.fullmatch(name) for name in names):
+        return Classified(
+            "model"
+        )  # Whatever it calls itself: a label must not switch an audit off.
+    if type_ == "mmproj" or architecture == "clip" or _is_projector(gguf):
+        return Classified("mmproj", "mmproj")
+    if type_ == "imatrix" or architecture == "imatrix" or _all_end(gguf, _IMATRIX):
+        return Classified("imatrix", "imatrix")
+    if architecture == "controlvector" or (names and all(map(_DIRECTION.fullmatch, names))):
+        return Classified("other", "controlvector")
+    if not names and gguf.array("tokenizer.ggml.tokens") is not None:
+        return Classified("vocabulary")
+    what = _FOREIGN.get(architecture or "")
+    if what is None and any(name.startswith(_DIFFUSION) for name in names):
+        what = "an image or video model"
+    if what is not None:
+        named = f"{architecture}: " if architecture else ""
+        return Classified("other", foreign=f"{named}{what}, none of llama.cpp's")
+    return Classified("model" if architecture is not None or names else "other")
+
+
+def _is_adapter(gguf: Gguf) -> bool:
+    """Tell whether every tensor is half of a pair, or a norm beside such.
+
+    A label alone says so only of a file without any weights.
+    """
+    if _all_end(gguf, (*_LORA, _NORM)) and any(name.endswith(_LORA) for name in gguf.tensors):
+        return True
+    labelled = gguf.string("general.type") == "adapter"
+    return labelled and not any(_WEIGHT.fullmatch(name) for name in gguf.tensors)
+
+
+def _all_end(gguf: Gguf, endings: tuple[str, ...]) -> bool:
+    return bool(gguf.tensors) and all(
+        name.endswith(endings) or (endings is _IMATRIX and name.endswith((".in_sum", ".stats")))
+        for name in gguf.tensors
+    )
+
+
+def _is_projector(gguf: Gguf) -> bool:
+    return any(
+        key in ("clip.projector_type", "clip.has_vision_encoder", "clip.has_audio_encoder")
+        for key in gguf.fields
+    )
+
+
+def companion_of(
+    gguf: Gguf, kind: CompanionKind, reference: Checkpoint | AuditError | None, why: str
+) -> Companion:
+    """Return a file that goes with a model, and what is known of that model.
+
+    ``why`` says what is the matter where there is no reference.
+    """
+    if not isinstance(reference, Checkpoint):
+        missing = Absent("the reference can't be read" if reference is not None else why)
+        return Companion(kind=kind, gguf=gguf, checkpoint=missing, base=missing)
+    return Companion(kind=kind, gguf=gguf, checkpoint=reference, base=_base(reference))
+
+
+def _base(reference: Checkpoint) -> Fields | Absent:
+    """Return the metadata of the model that a companion goes with."""
+    if isinstance(reference.config, Absent) and reference.gguf is None:
+        return reference.config
+    try:
+        return expected_fields(reference)
+    except AuditError as error:
+        # The companion isn't made of what can't be read here: its rules say what they miss.
+        return Absent(error.message)
+
+
+def projector_of(gguf: Gguf, path: str) -> ProjectorMember | None:
+    """Return what a projector file wants of a text model, ``None`` where it doesn't say."""
+    found = encodings(gguf)
+    widths = [width_of(gguf, each) for each in found]
+    known = tuple(width for width in widths if width is not None)
+    if not known:
+        return None
+    return ProjectorMember(name=path, widths=known, type=found[0].type or "")

@@ -1,0 +1,132 @@
+"""A projector file lacks a value that llama.cpp has no default for, or has a useless one.
+
+## What it does
+Looks for every key that the loader reads without a default: sizes of each encoder, mean and
+deviation of an image's colours, and what the projector's type asks for besides. Their types
+have to be right, mean and deviation three finite numbers, the deviation above 0, and not
+both activations may be asked for.
+
+## Why it matters
+llama.cpp stops at a missing key. A deviation of 0 it takes, and then divides by it.
+
+## Fix
+Convert again: the checkpoint has these values.
+
+## Authority
+llama.cpp b11434, `tools/mtmd/clip.cpp: load_hparams`, each key taken out of a file that
+loads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Companion, Settings
+from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
+from gguf_audit.runtime.clip import Encoding, encodings
+from gguf_audit.runtime.projectors import COMMON, COMMON_AUDIO, COMMON_VISION
+from gguf_audit.subject import Array, Gguf, ValueType
+from gguf_audit.where import Where
+
+FLOATS = frozenset({"attention.layer_norm_epsilon", "swiglu_clamp"})
+COLOURS = ("image_mean", "image_std")
+U31 = 1 << 31
+
+
+def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each key that is missing or can't be used."""
+    del settings
+    gguf = companion.gguf
+    for encoding in encodings(gguf):
+        if encoding.projector is not None:
+            for name in _demanded(encoding):
+                yield from _value(gguf, encoding.named(name), name, encoding)
+            if encoding.encoder == "vision":
+                for name in COLOURS:
+                    yield from _colours(gguf, encoding.named(name), name)
+    both = [key for key in ("clip.use_gelu", "clip.use_silu") if _true(gguf, key)]
+    if len(both) > 1:
+        yield _hit(gguf, both[1], "one activation", f"is true and so is {both[0]}")
+
+
+def _demanded(encoding: Encoding) -> Iterator[str]:
+    yield from COMMON
+    match encoding.encoder:
+        case "vision":
+            yield from COMMON_VISION
+        case "audio":
+            yield from COMMON_AUDIO
+        case "gen.audio":
+            pass
+    if encoding.projector is not None:
+        yield from (key for key in encoding.projector.keys if key not in COMMON)
+
+
+def _true(gguf: Gguf, key: str) -> bool:
+    field = gguf.fields.get(key)
+    return field is not None and field.value is True
+
+
+def _value(gguf: Gguf, key: str, name: str, encoding: Encoding) -> Iterator[Outcome]:
+    field = gguf.fields.get(key)
+    arrays = encoding.projector.arrays if encoding.projector is not None else ()
+    wanted = "an array of i32" if name in arrays else "an f32" if name in FLOATS else "a u32"
+    if field is None:
+        yield _hit(gguf, key, wanted, "is absent and has no default")
+    elif name in arrays:
+        if not isinstance(field.value, Array) or field.value.item_type is not ValueType.INT32:
+            yield _hit(gguf, key, wanted, "is something else")
+    elif name in FLOATS:
+        if field.type is not ValueType.FLOAT32:
+            yield _hit(gguf, key, wanted, f"is {_named(field.type)}")
+    elif field.type is not ValueType.UINT32 or not isinstance(field.value, int):
+        yield _hit(gguf, key, wanted, f"is {_named(field.type)}")
+    elif field.value >= U31:
+        yield _hit(gguf, key, "at most 2147483647", f"is {field.value}")
+    elif name in ("patch_size", "embedding_length", "num_mel_bins") and not field.value:
+        yield _hit(gguf, key, "at least 1", "is 0")
+
+
+def _named(type_: ValueType | None) -> str:
+    return "untyped" if type_ is None else f"a {type_.name.lower()}"
+
+
+def _colours(gguf: Gguf, key: str, name: str) -> Iterator[Outcome]:
+    field = gguf.fields.get(key)
+    array = None if field is None else field.value
+    if not isinstance(array, Array) or array.item_type is not ValueType.FLOAT32:
+        how = "is absent" if field is None else "is something else"
+        yield _hit(gguf, key, "an array of three f32", how)
+        return
+    if array.count < 3:
+        yield _hit(gguf, key, "an array of three f32", f"has {array.count}")
+        return
+    numbers = [float(item) for item in array.items()[:3] if isinstance(item, int | float)]
+    if not all(map(math.isfinite, numbers)):
+        yield _hit(gguf, key, "three finite numbers", f"is {numbers}")
+    elif name == "image_std" and min(numbers) <= 0:
+        yield _hit(
+            gguf, key, "three numbers above 0", f"is {numbers}: every colour is divided by it"
+        )
+
+
+def _hit(gguf: Gguf, key: str, wanted: str, how: str) -> Hit:
+    field = gguf.fields.get(key)
+    return Hit(
+        message=f"needs {wanted}, {key} {how}",
+        where=Where(key=key, offset=None if field is None else field.offset),
+        expected=wanted,
+        actual=None if field is None else field.value,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+
+
+RULE = Rule(
+    id="PKG032",
+    name="projector-key-missing",
+    levels=(Severity.ERROR,),
+    check=OnCompanion(check, kinds=("mmproj",)),
+    authority="llama.cpp b11434 tools/mtmd/clip.cpp load_hparams",
+)

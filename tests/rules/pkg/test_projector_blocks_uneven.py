@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from companion_subjects import GEMMA, GEMMA_TENSORS, companion, encoder, file, gemma
+from gguf_audit.rule import Hit, Reconvert, Severity
+from gguf_audit.subject import Gguf
+from gguf_audit.testing import FieldValue
+from gguf_audit.where import Where
+from gguf_audit_rules.pkg.projector_blocks_uneven import check
+from rule_subjects import SETTINGS
+
+
+def said(gguf: Gguf) -> list[object]:
+    return list(check(companion(gguf), SETTINGS))
+
+
+@pytest.mark.parametrize("name", ["v.blk.0.attn_q.bias", "v.blk.1.ln2.weight"])
+def test_fires_for_a_tensor_that_one_block_lacks(name: str) -> None:
+    assert said(gemma(lost=[name])) == [
+        Hit(
+            message=f"every block of gemma3 has the same tensors, {name} not in the file",
+            where=Where(tensor=name),
+            expected=[name],
+            actual=[],
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_fires_for_blocks_that_arent_used() -> None:
+    gguf = gemma(changed={"clip.vision.block_count": 1})
+    key = "clip.vision.block_count"
+    assert said(gguf) == [
+        Hit(
+            message=f"needs 2 for as many blocks, {key} is 1: the upper ones aren't used",
+            where=Where(key=key, offset=gguf.fields[key].offset),
+            expected=2,
+            actual=1,
+            level=Severity.WARNING,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_fires_as_a_warning_where_no_file_of_the_type_was_measured() -> None:
+    gguf = file(
+        GEMMA, encoder("v"), changed={"clip.projector_type": "kimivl"}, lost=["v.blk.1.ln1.weight"]
+    )
+    assert [hit.level for hit in said(gguf) if isinstance(hit, Hit)] == [Severity.WARNING]
+
+
+def test_silent_for_even_blocks() -> None:
+    assert said(gemma()) == []
+
+
+def test_silent_for_what_another_rule_tells() -> None:
+    assert said(gemma(lost=["v.blk.1.attn_out.weight", "v.blk.1.attn_q.weight"])) == []
+
+
+@pytest.mark.parametrize("type_", ["lfm2", "mlp"])
+def test_silent_for_a_block_too_many_where_right_files_have_it(type_: str) -> None:
+    changed: dict[str, FieldValue] = {
+        "clip.projector_type": type_,
+        "clip.vision.block_count": 1,
+    }
+    assert said(file(GEMMA, GEMMA_TENSORS, changed=changed)) == []
+
+
+def test_silent_where_blocks_differ_by_design() -> None:
+    gguf = file(
+        GEMMA, encoder("v"), changed={"clip.projector_type": "mimovl"}, lost=["v.blk.1.ln1.weight"]
+    )
+    assert said(gguf) == []
