@@ -157,6 +157,22 @@ def test_a_long_value_is_cut() -> None:
     assert len(caught.value.message) < 1000
 
 
+@pytest.mark.parametrize("share", [1e39, -1e39, 1.8e308, float("inf"), float("nan")])
+@pytest.mark.parametrize("name", ["rope_theta", "rms_norm_eps"])
+def test_a_number_that_no_file_can_hold(name: str, share: float) -> None:
+    with pytest.raises(MalformedError) as caught:
+        expected_fields({**QWEN3_8B, name: share})
+    assert caught.value.where.key == name
+
+
+def test_a_share_that_no_file_can_hold() -> None:
+    # Times a length it would be infinite, and no integer.
+    config: dict[str, Json] = {**QWEN3_8B, "architectures": ["Glm4ForCausalLM"]}
+    with pytest.raises(MalformedError) as caught:
+        expected_fields({**config, "partial_rotary_factor": 1e308})
+    assert caught.value.where.key == "partial_rotary_factor"
+
+
 junk = st.recursive(
     st.none()
     | st.booleans()

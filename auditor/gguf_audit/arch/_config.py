@@ -7,7 +7,6 @@ model's part is merged over the root, and the first alias that is present wins.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -167,14 +166,21 @@ def _count(name: str, value: Json) -> int:
     return value
 
 
+#: The largest 32-bit float.
+_MOST = (2 - 2**-23) * 2.0**127
+
+
 def to_number(name: str, value: Json) -> float:
-    """Return a finite number; MalformedError, naming the key, for anything else."""
+    """Return a number that a 32-bit float holds; MalformedError, naming the key, for another.
+
+    GGUF files have no wider ones, and products of what is left stay finite.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise malformed(name, value, "a number")
     try:
         number = float(value)
     except OverflowError as error:
         raise malformed(name, "an integer of great length", "a number") from error
-    if not math.isfinite(number):
-        raise malformed(name, value, "a finite number")
+    if not abs(number) <= _MOST:
+        raise malformed(name, value, "a number that 32 bits hold")
     return number
