@@ -174,6 +174,10 @@ class _Contradiction:
     length: int
     #: What the key would have to be, ``None`` where that can't be told.
     right: int | None = None
+    #: A key that is the wrong one, if this one isn't.
+    instead: str | None = None
+    #: The length is a share of the embedding, and known to be the wrong one.
+    shares: bool = False
 
 
 class _Block:
@@ -181,6 +185,7 @@ class _Block:
 
     def __init__(self, model: Model, index: int, store: Attention, heads: int) -> None:
         self.model = model
+        self.index = index
         self.store = store
         self.heads = heads
         self.query = self._tensor(index, "attn_q")
@@ -209,6 +214,8 @@ class _Block:
             right = _share(values, store.kv_heads)
             key = self._length_key(VALUE_LENGTH)
             yield _Contradiction(key, values, store.kv_heads, store.value_length, right)
+        elif wrong_keys and keys is not None and not wrong_query and self._shared_out():
+            yield self._share_wrong(keys)
         elif wrong_keys and keys is not None:
             right = self._kv_heads() if wrong_values or values is None else None
             yield _Contradiction(KV_HEADS, keys, store.kv_heads, store.key_length, right)
@@ -219,6 +226,29 @@ class _Block:
         if wrong_query and query is not None:
             right = _share(query, store.key_length)
             yield _Contradiction(HEADS, query, self.heads, store.key_length, right)
+
+    def _shared_out(self) -> bool:
+        """Tell whether heads are shares of the embedding: queries fit any number of them."""
+        return self.query is not None and KEY_LENGTH not in self.model.fields
+
+    def _share_wrong(self, keys: Tensor) -> _Contradiction:
+        """Blame the heads where something else has the length that keys call for."""
+        store, query = self.store, self.query
+        length = _share(keys, store.kv_heads)
+        if query is not None and length is not None and length in self._lengths():
+            right = _share(query, length)
+            return _Contradiction(HEADS, keys, store.kv_heads, store.key_length, right, shares=True)
+        return _Contradiction(KV_HEADS, keys, store.kv_heads, store.key_length, instead=HEADS)
+
+    def _lengths(self) -> Iterator[int]:
+        """Yield what else is as long as a head: its norms, what RoPE turns of it."""
+        for name in ("attn_q_norm", "attn_k_norm"):
+            norm = self.model.gguf.tensors.get(f"blk.{self.index}.{name}.weight")
+            if norm is not None and len(norm.shape) == 1:
+                yield norm.shape[0]
+        rotated = _integer(self.model, "rope.dimension_count")
+        if rotated is not None:
+            yield rotated
 
     def _tensor(self, index: int, name: str) -> Tensor | None:
         tensor = self.model.gguf.tensors.get(f"blk.{index}.{name}.weight")
@@ -277,16 +307,19 @@ def _hit(model: Model, index: int, found: _Contradiction) -> Hit:
     field = model.fields.find(found.key)
     wanted, rows = found.count * found.length, found.tensor.shape[1]
     # A length that is a share of the embedding moves with the heads: then either may
-    # be what went wrong.
-    certain = found.key not in (HEADS, KV_HEADS) or KEY_LENGTH in model.fields
+    # be what went wrong, if nothing else has that length.
+    certain = found.key not in (HEADS, KV_HEADS) or KEY_LENGTH in model.fields or found.shares
     repair: Repair = Reconvert()
     if found.right and certain and field is not None and isinstance(field.value, int):
         repair = SetKey(key=full_key, value=found.right, present=True)
     state = "says so" if field is not None else "is absent, so by default"
+    if found.shares:
+        state = "shares the embedding out so"
+    instead = "" if found.instead is None else f"; or {model.fields.key(found.instead)} is wrong"
     return Hit(
         message=(
             f"needs {wanted} rows ({found.count} heads of {found.length} elements, "
-            f"{full_key} {state}), {found.tensor.name} has {rows}"
+            f"{full_key} {state}), {found.tensor.name} has {rows}{instead}"
         ),
         where=Where(
             key=full_key, tensor=found.tensor.name, layer=index, offset=found.tensor.info_offset

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -298,9 +299,30 @@ def test_a_wrong_key_length_behind_a_gate() -> None:
 def test_heads_that_move_with_the_embeddings_share_are_not_set() -> None:
     # Two heads of 32 or four of 16: only a reference can tell.
     keys = {**without(LLAMA, KEY, VALUE), HEADS: 2}
+    plain = hit(tensors(), keys, K, key=KV_HEADS, heads=2, length=32, repair=Reconvert())
     assert found(keys, tensors()) == [
-        hit(tensors(), keys, K, key=KV_HEADS, heads=2, length=32, repair=Reconvert())
+        replace(plain, message=f"{plain.message}; or {HEADS} is wrong"),
     ]
+
+
+@pytest.mark.parametrize("rotated", [True, False])
+def test_heads_are_to_blame_where_something_else_has_the_length(*, rotated: bool) -> None:
+    norms = [(f"blk.{block}.attn_k_norm.weight", (16,), "F32") for block in range(3)]
+    subject = tensors() if rotated else [*tensors(), *norms]
+    keys = {**without(LLAMA, KEY, VALUE), HEADS: 2, "general.architecture": "qwen2"}
+    keys = {name.replace("llama.", "qwen2."): value for name, value in keys.items()}
+    if rotated:
+        keys["qwen2.rope.dimension_count"] = 16
+    heads = HEADS.replace("llama.", "qwen2.")
+    [only] = found(keys, subject)
+    assert only.message == (
+        f"needs 64 rows (2 heads of 32 elements, {heads} shares the embedding out so), "
+        "blk.0.attn_k.weight has 32"
+    )
+    assert (only.where.key, only.repair) == (
+        heads,
+        SetKey(key=heads, value=4, present=True),
+    )
 
 
 def test_rows_that_no_number_of_heads_explains() -> None:
