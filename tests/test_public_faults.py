@@ -351,6 +351,7 @@ MODELS = [
         set={"qwen35.block_count": 32, "qwen35.attention.recurrent_layers": RECURRENT},
         dropped=["blk.32."],
         found="ARCH002",
+        alone="WT001",
     ),
     Model(
         about="a prediction block is there and not announced",

@@ -160,8 +160,8 @@ class Hit:
     repair: Repair | None = None
     #: What else is wrong because of this, one sentence each.
     consequences: tuple[str, ...] = ()
-    #: More keys that have to do with this cause: what another rule says of one of them
-    #: may be folded into it, and it into what another rule says of one of them.
+    #: More keys, or names of tensors, that have to do with this cause: what another rule
+    #: says of one of them may be folded into it, and it into what that one says.
     also: tuple[str, ...] = ()
 
 

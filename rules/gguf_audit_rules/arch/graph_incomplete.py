@@ -67,6 +67,7 @@ def _projections(model: Model) -> Iterator[Outcome]:
         actual=2 * len(linear) - len(missing),
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=tuple(missing),
     )
 
 

@@ -87,8 +87,17 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         actual=f"made before {when}",
         level=Severity.WARNING if tensor is None else Severity.ERROR,
         repair=Reconvert(),
-        also=tuple(key for sign in signs for key in sign.keys),
+        also=(*(key for sign in signs for key in sign.keys), *_alike(single)),
     )
+
+
+def _alike(first: str | None) -> Iterator[str]:
+    """Yield the single experts, and the stacks that they should be, of the first block."""
+    if first is None:
+        return
+    block = first[: first.index(".ffn_")]
+    for part in ("gate", "down", "up"):
+        yield from (f"{block}.ffn_{part}_exps.weight", f"{block}.ffn_{part}.0.weight")
 
 
 def _signs(model: Model) -> Iterator[_Sign]:

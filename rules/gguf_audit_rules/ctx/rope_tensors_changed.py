@@ -51,6 +51,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
             actual=[name for name in wanted if name in present],
             level=Severity.ERROR,
             repair=Reconvert(hint="made before the converter wrote them, or cut"),
+            also=tuple(missing),
         )
     elif extra:
         tensor = present[extra[0]]
@@ -89,6 +90,7 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
+    defers_to=("WT001",),
     authority="llama.cpp b11434 src/llama-model.cpp get_rope_factors; conversion "
     "generate_extra_tensors",
 )

@@ -92,6 +92,7 @@ def _ragged(model: Model, tensor: Tensor) -> Hit:
         actual=row,
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=(tensor.name,),
     )
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gguf_audit import arch
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.layout import CacheLayout, Full
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
@@ -30,11 +31,11 @@ from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import COMPARED_TOKENS, kept_bytes, mebibytes
 
-#: What an architecture saves with -> what its models have, the key that holds it.
+#: What an architecture saves with -> what its models have, the keys that hold it.
 SAVINGS = {
-    "window": ("a sliding window", "attention.sliding_window"),
-    "latent": ("a latent (MLA)", "attention.key_length_mla"),
-    "state": ("recurrent layers", "full_attention_interval"),
+    "window": ("a sliding window", ("attention.sliding_window",)),
+    "latent": ("a latent (MLA)", ("attention.key_length_mla",)),
+    "state": ("recurrent layers", ("full_attention_interval", "attention.head_count_kv")),
 }
 
 
@@ -49,7 +50,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     stores = [store for _, store in model.implied.stores()]
     if not stores or not all(isinstance(store, Full) for store in stores):
         return
-    has, key = saves[0]
+    has, keys = saves[0]
+    key = next((key for key in keys if arch.reads(model.fields.architecture, key)), keys[0])
     kept = kept_bytes(model)
     amount = "" if kept is None else f", {mebibytes(kept)} at {COMPARED_TOKENS} tokens"
     full_key = model.fields.key(key)

@@ -15,8 +15,25 @@ from gguf_audit.subject import Absent
 if TYPE_CHECKING:
     from gguf_audit.arch.tensors import Comparison, Converted
 
-__all__ = ["NOTHING", "compared", "listed", "places"]
+__all__ = ["NAMED", "NOTHING", "SHAPING", "compared", "going_by", "listed", "places"]
 
+#: Rules that tell which key is wrong; tensors that don't fit then follow from it.
+SHAPING = (
+    "ARCH002",
+    "ARCH003",
+    "ARCH006",
+    "CTX001",
+    "CTX003",
+    "CTX004",
+    "KV102",
+    "KV103",
+    "KV104",
+    "KV105",
+    "KV106",
+    "KV108",
+)
+#: Names of tensors that a hit goes by to another one about the same tensors.
+NAMED = 32
 #: Names that a message shows.
 SHOWN = 4
 #: Why there is nothing to look at, where another rule has said so or nobody needs to.
@@ -84,6 +101,13 @@ def _converted(conversion: Conversion) -> Converted | Absent:
 
 #: What a checkpoint's tensors become, and what the file has of it.
 compared: Callable[[Conversion], tuple[Converted, Comparison] | Absent] = Latest(_compared)
+
+
+def going_by(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys that decide whether these names have a place, and some of the names."""
+    found = [made.placing(name, model.fields) for name in names]
+    keys = [key for key in found[0] if all(key in each for each in found)] if found else []
+    return (*keys, *names[:NAMED])
 
 
 def listed(names: Iterable[str]) -> str:

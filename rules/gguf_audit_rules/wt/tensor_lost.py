@@ -25,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.arch import tensors as made
+from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-from gguf_audit_rules.wt._tensors import compared, listed, places
+from gguf_audit_rules.wt._tensors import compared, going_by, listed, places
 
 if TYPE_CHECKING:
     from gguf_audit.arch.tensors import Group
@@ -70,15 +71,16 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         if name not in file and name not in told and not _tied(conversion, name)
     ]
     if lost:
-        yield _hit([name for name, _ in lost], lost[0][1])
+        yield _hit(conversion.model, [name for name, _ in lost], lost[0][1])
 
 
 def _told(conversion: Conversion) -> frozenset[str]:
-    """Return what llama.cpp misses: tensor-missing tells it."""
+    """Return what llama.cpp misses, in either layout: tensor-missing tells it."""
     inventory = places(conversion.model)
     if isinstance(inventory, Absent):
         return frozenset()
-    return frozenset(slot.name for slot in inventory.missing(conversion.model.gguf.tensors))
+    missing = [slot.name for slot in inventory.missing(conversion.model.gguf.tensors)]
+    return frozenset(missing).union(*map(made.stand_ins, missing))
 
 
 def _tied(conversion: Conversion, name: str) -> bool:
@@ -95,7 +97,7 @@ def _tied(conversion: Conversion, name: str) -> bool:
     return stated is True or (stated is None and architecture in TIED_BY_VALUE)
 
 
-def _hit(names: list[str], first: Group) -> Hit:
+def _hit(model: Model, names: list[str], first: Group) -> Hit:
     return Hit(
         message=f"needs {listed(names)} ({first.source} in the checkpoint), absent from the "
         "file: llama.cpp may load it and say nothing",
@@ -105,7 +107,16 @@ def _hit(names: list[str], first: Group) -> Hit:
         level=Severity.ERROR,
         repair=Reconvert(),
         consequences=(NO_OUTPUT,) if OUTPUT in names else (),
+        also=(*going_by(model, names), *_block_keys(model, names)),
     )
+
+
+def _block_keys(model: Model, names: list[str]) -> Iterator[str]:
+    """Yield the numbers of blocks, where some of them are lost altogether."""
+    there = {name[: name.index(".", 4)] for name in model.gguf.tensors if name.startswith("blk.")}
+    blocks = {name[: name.index(".", 4)] for name in names if name.startswith("blk.")}
+    if blocks - there:
+        yield from map(model.fields.key, ("block_count", "nextn_predict_layers"))
 
 
 RULE = Rule(
@@ -114,6 +125,6 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
-    defers_to=("ARCH002", "ARCH003", "WT001"),
+    defers_to=("ARCH002", "ARCH003", "ARCH008", "WT001"),
     authority="llama.cpp b11434 conversion/*.py modify_tensors, gguf-py/gguf/tensor_mapping.py",
 )

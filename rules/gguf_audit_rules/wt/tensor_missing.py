@@ -7,7 +7,8 @@ feed-forward part. Whatever llama.cpp does without is never on it: biases, scale
 projection that may be tied, blocks of multi-token prediction that were left out.
 
 ## Why it matters
-llama.cpp stops at the first of them: `missing tensor`.
+llama.cpp stops at the first of them: `missing tensor`. A block of the model that passes for
+one of prediction is left out, and nothing is printed.
 
 ## Fix
 Reconvert, or fetch the file again: no metadata tool can add a tensor.
@@ -25,15 +26,15 @@ from collections.abc import Iterator, Sequence
 from gguf_audit.arch.tensors import Slot
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
+from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.wt._tensors import listed, places
+from gguf_audit_rules.wt._tensors import NAMED, SHAPING, going_by, listed, places
 
 BLOCK = re.compile(r"(?:enc\.|dec\.)?blk\.([0-9]{1,9})\.")
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
-    """Yield one hit for blocks that aren't there, one for all else that is missing."""
+    """Yield a hit each for blocks that aren't there, for all else, for misjudged blocks."""
     del settings
     inventory = places(model)
     if isinstance(inventory, Absent):
@@ -45,10 +46,12 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     beyond = [slot for slot in missing if _beyond(slot, end)]
     if beyond:
         # fewer blocks than the metadata says: that key's cause, if anybody tells it
-        yield _hit(beyond, key=model.fields.key("block_count"))
+        yield _hit(model, beyond, key=model.fields.key("block_count"))
     rest = [slot for slot in missing if not _beyond(slot, end)]
     if rest:
-        yield _hit(rest)
+        yield _hit(model, rest)
+    if inventory.headless:
+        yield _headless(model, inventory.headless)
 
 
 def _blocks(model: Model) -> int:
@@ -61,7 +64,15 @@ def _beyond(slot: Slot, end: int) -> bool:
     return slot.layer is not None and slot.layer >= end
 
 
-def _hit(missing: Sequence[Slot], key: str | None = None) -> Hit:
+def _blocks_keys(model: Model, missing: Sequence[Slot]) -> tuple[str, ...]:
+    """Return the numbers of blocks, where blocks are missing altogether."""
+    there = {match[0] for name in model.gguf.tensors if (match := BLOCK.match(name))}
+    if any((match := BLOCK.match(slot.name)) is None or match[0] in there for slot in missing):
+        return ()
+    return tuple(map(model.fields.key, ("block_count", "nextn_predict_layers")))
+
+
+def _hit(model: Model, missing: Sequence[Slot], key: str | None = None) -> Hit:
     names = [slot.name for slot in missing]
     return Hit(
         message=f"llama.cpp needs {listed(names)}, absent from the file: it won't load",
@@ -70,6 +81,25 @@ def _hit(missing: Sequence[Slot], key: str | None = None) -> Hit:
         actual=[],
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=(*_blocks_keys(model, missing), *going_by(model, names)),
+    )
+
+
+def _headless(model: Model, blocks: Sequence[int]) -> Hit:
+    """Return the hit for blocks of the trunk that are taken for drafts."""
+    key = model.fields.key("nextn_predict_layers")
+    names = [f"blk.{block}.nextn.eh_proj.weight" for block in blocks]
+    return Hit(
+        message=f"needs {listed(names)} in what {key} makes a block that predicts further "
+        "tokens, absent although the block has other tensors: llama.cpp leaves the block out "
+        "and says nothing",
+        where=Where(key=key, tensor=names[0], layer=blocks[0]),
+        expected=names,
+        actual=[],
+        origin=Origin.KEY,
+        level=Severity.ERROR,
+        repair=Reconvert(hint="or lower the key, if the block belongs to the trunk"),
+        also=(model.fields.key("block_count"), *names[:NAMED]),
     )
 
 
@@ -78,7 +108,7 @@ RULE = Rule(
     name="tensor-missing",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("ARCH002", "ARCH003"),
+    defers_to=(*SHAPING, "ARCH008", "ARCH009"),
     authority="llama.cpp b11434 src/models/*.cpp load_arch_tensors, "
     "src/llama-model-loader.cpp create_tensor",
 )

@@ -19,15 +19,17 @@ llama.cpp b11434, `src/llama-model-loader.cpp: check_tensor_dims`; `load_arch_te
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gguf_audit.arch import tensors as made
 from gguf_audit.arch.tensors import Slot, same_shape
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
-from gguf_audit.subject import Absent, Origin, Tensor
+from gguf_audit.subject import Absent, Fields, Origin, Tensor
 from gguf_audit.where import Where
-from gguf_audit_rules.wt._tensors import listed, places
+from gguf_audit_rules.wt._tensors import NAMED, SHAPING, listed, places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,61 +38,107 @@ class _Misfit:
 
     slot: Slot
     tensor: Tensor
+    #: Keys, in full, any of which could make it fit.
+    suspects: tuple[str, ...]
 
-    def key(self) -> tuple[str, int] | None:
-        """Return the key that would have to be another number, and which one."""
-        wrong = [
-            (key, have)
-            for key, want, have in zip(
-                self.slot.keys, self.slot.shape, self.tensor.shape, strict=False
-            )
-            if want is not None and want != have
-        ]
-        if len(wrong) != 1 or len(self.tensor.shape) != len(self.slot.shape):
+    @property
+    def size(self) -> tuple[str, int] | None:
+        """The key, without prefix, that is a wrong size itself, and the size it has."""
+        wrong = _wrong(self.slot, self.tensor)
+        if len(wrong) != 1:
             return None
-        [(key, size)] = wrong
-        return None if key is None else (key, size)
+        [index] = wrong
+        key = self.slot.keys[index] if self.slot.keys else None
+        return None if key is None else (key, self.tensor.shape[index])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cause:
+    """Tensors that don't fit for one reason."""
+
+    #: In full; ``None`` where it isn't one key that is wrong.
+    key: str | None
+    misfits: tuple[_Misfit, ...]
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
-    """Yield one hit for each key that all shapes contradict, one for the other tensors."""
+    """Yield one hit for each key that explains misfits, one for the other tensors."""
     del settings
     inventory = places(model)
     if isinstance(inventory, Absent):
         return  # tensor-missing has said why
-    by_key: dict[str | None, list[_Misfit]] = {}
-    fit: set[str | None] = set()
+    fit: list[Slot] = []
+    misfits: list[_Misfit] = []
     for name, tensor in model.gguf.tensors.items():
         slot = inventory.slots.get(name)
         if slot is None:
             continue
         if same_shape(slot, tensor.shape):
-            fit.update(slot.keys)
+            fit.append(slot)
         else:
-            misfit = _Misfit(slot=slot, tensor=tensor)
-            found = misfit.key()
-            by_key.setdefault(None if found is None else found[0], []).append(misfit)
-    # a key that some tensors agree with isn't what went wrong
-    single = [m for key in [*by_key] if key is None or key in fit for m in by_key.pop(key)]
-    for key, misfits in by_key.items():
-        yield _hit(model, key, misfits)
-    if single:
-        yield _hit(model, None, single)
+            suspects = _suspects(slot, tensor, model.fields)
+            misfits.append(_Misfit(slot=slot, tensor=tensor, suspects=suspects))
+    for cause in _causes(misfits, fit, model.fields) if misfits else ():
+        yield _hit(model, cause)
 
 
-def _hit(model: Model, key: str | None, misfits: Sequence[_Misfit]) -> Hit:
+def _wrong(slot: Slot, tensor: Tensor) -> list[int]:
+    """Return which dimensions differ; none where their number does, or doesn't count."""
+    if slot.any_shape or len(slot.shape) != len(tensor.shape):
+        return []
+    return [
+        index
+        for index, (want, have) in enumerate(zip(slot.shape, tensor.shape, strict=True))
+        if want not in (None, have)
+    ]
+
+
+def _suspects(slot: Slot, tensor: Tensor, fields: Fields) -> tuple[str, ...]:
+    shaped = made.shaping(slot, fields)
+    wrong = [shaped[index] for index in _wrong(slot, tensor)] if shaped else []
+    if not wrong:
+        return tuple(dict.fromkeys(key for keys in shaped for key in keys))
+    return tuple(key for key in wrong[0] if all(key in keys for keys in wrong))
+
+
+def _causes(misfits: Sequence[_Misfit], fit: Sequence[Slot], fields: Fields) -> Iterator[_Cause]:
+    """Yield the fewest keys that explain all misfits, and what none explains."""
+    left: list[_Misfit] = [*misfits]
+    cleared = _cleared(fit, fields)
+    while left:
+        told = Counter(key for misfit in left for key in misfit.suspects if key not in cleared)
+        sizes = {fields.key(misfit.size[0]) for misfit in left if misfit.size is not None}
+        if not told:
+            yield _Cause(key=None, misfits=tuple(left))
+            return
+        # what is a size itself goes before what is only computed with
+        key = max(told, key=lambda key: (told[key], key in sizes))
+        explained = tuple(misfit for misfit in left if key in misfit.suspects)
+        alike = [other for other in told if all(other in each.suspects for each in explained)]
+        yield _Cause(key=key if key in sizes or len(alike) == 1 else None, misfits=explained)
+        left = [each for each in left if key not in each.suspects]
+
+
+def _cleared(fit: Sequence[Slot], fields: Fields) -> frozenset[str]:
+    """Return the keys that tensors agree with: none of these is what went wrong."""
+    shapes = {slot.sizes: slot for slot in fit}
+    told = (keys for slot in shapes.values() for keys in made.shaping(slot, fields))
+    return frozenset(keys[0] for keys in told if len(keys) == 1)
+
+
+def _hit(model: Model, cause: _Cause) -> Hit:
+    key, misfits = cause.key, cause.misfits
     first = misfits[0]
-    full_key = None if key is None else model.fields.key(key)
     others = len(misfits) - 1
     whose = f", as do {others} more tensors" if others else ""
-    because = "" if full_key is None else f" by {full_key}"
+    because = "" if key is None else f" by {key}"
     return Hit(
         message=(
             f"needs {first.tensor.name} of shape {_shown(first.slot.shape)}{because}, it has "
             f"{list(first.tensor.shape)}{whose}: llama.cpp won't load the file"
         ),
         where=Where(
-            key=full_key,
+            key=key,
             tensor=first.tensor.name,
             layer=first.slot.layer,
             offset=first.tensor.info_offset,
@@ -99,23 +147,34 @@ def _hit(model: Model, key: str | None, misfits: Sequence[_Misfit]) -> Hit:
         actual=list(first.tensor.shape),
         origin=None if key is None else _origin(model, key),
         level=Severity.ERROR,
-        repair=_repair(model, key, misfits),
+        repair=_repair(model, cause),
         consequences=(f"the others: {listed(m.tensor.name for m in misfits[1:])}",)
         if others
         else (),
+        also=(*_others(cause), *(misfit.tensor.name for misfit in misfits[:NAMED])),
     )
 
 
+def _others(cause: _Cause) -> Iterator[str]:
+    found = dict.fromkeys(key for misfit in cause.misfits for key in misfit.suspects)
+    return (key for key in found if key != cause.key)
+
+
 def _origin(model: Model, key: str) -> Origin:
-    return Origin.KEY if key in model.fields else Origin.RUNTIME_DEFAULT
+    return Origin.KEY if key in model.gguf.fields else Origin.RUNTIME_DEFAULT
 
 
-def _repair(model: Model, key: str | None, misfits: Sequence[_Misfit]) -> Repair:
-    sizes = {found[1] for misfit in misfits if (found := misfit.key()) is not None}
-    field = None if key is None else model.fields.find(key)
-    if key is None or field is None or len(sizes) != 1 or type(field.value) is not int:
+def _repair(model: Model, cause: _Cause) -> Repair:
+    """Set the key where it is the size that all tensors have in its place."""
+    sizes = {
+        size[1]
+        for misfit in cause.misfits
+        if (size := misfit.size) is not None and model.fields.key(size[0]) == cause.key
+    }
+    field = None if cause.key is None else model.gguf.fields.get(cause.key)
+    if cause.key is None or field is None or len(sizes) != 1 or type(field.value) is not int:
         return Reconvert()
-    return SetKey(key=model.fields.key(key), value=sizes.pop(), present=True)
+    return SetKey(key=cause.key, value=sizes.pop(), present=True)
 
 
 def _shown(shape: tuple[int | None, ...]) -> list[int | str]:
@@ -127,7 +186,7 @@ RULE = Rule(
     name="tensor-shape-mismatch",
     levels=(Severity.ERROR,),
     check=OnModel(check),
-    defers_to=("ARCH002", "ARCH003", "ARCH006", "GGUF004", "KV106"),
+    defers_to=(*SHAPING, "GGUF004", "WT002"),
     authority="llama.cpp b11434 src/llama-model-loader.cpp check_tensor_dims, "
     "src/models/*.cpp load_arch_tensors",
 )

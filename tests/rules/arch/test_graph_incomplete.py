@@ -47,6 +47,7 @@ def test_fires_for_the_last_layer() -> None:
             actual=3,
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=("blk.2.attn_gate.weight",),
         )
     ]
 

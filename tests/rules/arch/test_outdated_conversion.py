@@ -48,6 +48,13 @@ def test_fires_for_experts_that_are_stored_one_by_one() -> None:
             actual="made before April 2024",
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=tuple(
+                f"{SINGLE[: SINGLE.index('.ffn_')]}.ffn_{part}"
+                for part in (
+                    *("gate_exps.weight", "gate.0.weight", "down_exps.weight", "down.0.weight"),
+                    *("up_exps.weight", "up.0.weight"),
+                )
+            ),
         )
     ]
 

@@ -61,6 +61,7 @@ def test_fires_for_a_lost_tensor() -> None:
             actual=[],
             level=Severity.ERROR,
             repair=Reconvert(hint="made before the converter wrote them, or cut"),
+            also=(FREQUENCIES,),
         )
     ]
 

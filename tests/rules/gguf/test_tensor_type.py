@@ -87,6 +87,7 @@ def test_fires_for_ragged_rows_of_the_last_tensor() -> None:
             actual=300,
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=("a",),
         )
     ]
 

@@ -7,8 +7,8 @@ from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
 from gguf_audit.subject import Absent, Json
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_lost import NO_OUTPUT, TIE, check
-from rule_subjects import SETTINGS
-from wt_subjects import converted, llama, stored, without_tensors
+from rule_subjects import LLAMA, SETTINGS
+from wt_subjects import SPECS, converted, llama, stored, without_tensors
 
 BIAS = {"model__layers__2__self_attn__q_proj__bias": (64,)}
 HEAD = {"lm_head__weight": (8, 64)}
@@ -29,8 +29,24 @@ def test_a_lost_bias() -> None:
             actual=[],
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=(name,),
         )
     ]
+
+
+def test_lost_blocks_are_their_number_s() -> None:
+    keys = {**LLAMA, "llama.block_count": 2}
+    end = tuple(name for name, _, _ in SPECS if name.startswith("blk.2."))
+    [hit] = found(converted(llama(keys=keys, lacking=end), stored()))
+    assert isinstance(hit, Hit)
+    assert hit.also == (*end, "llama.block_count", "llama.nextn_predict_layers")
+
+
+def test_silent_about_another_layout_of_what_llama_cpp_misses() -> None:
+    apart = tuple(f"blk.2.attn_{part}.weight" for part in "qkv")
+    fused = stored(model__layers__2__self_attn__qkv_proj__weight=(128, 64))
+    without = {name: each for name, each in fused.items() if "layers.2.self_attn.q_p" not in name}
+    assert found(converted(llama(lacking=apart), without)) == []
 
 
 def test_a_lost_output_projection() -> None:

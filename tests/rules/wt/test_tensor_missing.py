@@ -4,6 +4,8 @@ from typing import Any
 
 from gguf_audit.evidence import Model
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
+from gguf_audit.subject import Origin, ValueType
+from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_missing import check
 from llama_recipes import PLAIN, recipe
@@ -15,7 +17,14 @@ def found(subject: Model) -> list[Outcome]:
     return list(check(subject, SETTINGS))
 
 
-def missing(*names: str, shown: str, layer: int | None) -> Hit:
+def deepseek(*names: str, drafts: int = 0) -> Model:
+    keys: dict[str, FieldValue] = {**recipe("deepseek2", PLAIN)}
+    if drafts:
+        keys["deepseek2.nextn_predict_layers"] = (ValueType.UINT32, drafts)
+    return model(keys, [(f"{name}.weight", (256,), "F32") for name in names])
+
+
+def missing(*names: str, shown: str, layer: int | None, keys: tuple[str, ...] = ()) -> Hit:
     return Hit(
         message=f"llama.cpp needs {shown}, absent from the file: it won't load",
         where=Where(tensor=names[0], layer=layer),
@@ -23,12 +32,15 @@ def missing(*names: str, shown: str, layer: int | None) -> Hit:
         actual=[],
         level=Severity.ERROR,
         repair=Reconvert(),
+        also=(*keys, *names),
     )
 
 
 def test_the_last_block_lacks_one() -> None:
     name = "blk.2.ffn_up.weight"
-    assert found(llama(lacking=(name,))) == [missing(name, shown=name, layer=2)]
+    assert found(llama(lacking=(name,))) == [
+        missing(name, shown=name, layer=2, keys=("llama.expert_count",))
+    ]
 
 
 def test_a_tensor_of_the_whole_model() -> None:
@@ -50,6 +62,32 @@ def test_blocks_that_are_not_there_are_their_number_s() -> None:
     assert isinstance(end, Hit)
     assert last.where == Where(key="llama.block_count", tensor="blk.3.attn_norm.weight", layer=3)
     assert end.where == Where(tensor="blk.1.ffn_up.weight", layer=1)
+
+
+def test_a_block_of_the_model_that_passes_for_a_draft() -> None:
+    key = "deepseek2.nextn_predict_layers"
+    name = "blk.11.nextn.eh_proj.weight"
+    first, last = found(deepseek("blk.0.attn_norm", "blk.11.attn_norm", drafts=1))
+    assert isinstance(first, Hit)
+    assert first.where.key is None
+    assert last == Hit(
+        message=f"needs {name} in what {key} makes a block that predicts further tokens, absent "
+        "although the block has other tensors: llama.cpp leaves the block out and says nothing",
+        where=Where(key=key, tensor=name, layer=11),
+        expected=[name],
+        actual=[],
+        origin=Origin.KEY,
+        level=Severity.ERROR,
+        repair=Reconvert(hint="or lower the key, if the block belongs to the trunk"),
+        also=("deepseek2.block_count", name),
+    )
+
+
+def test_silent_about_drafts_that_were_left_out_and_about_real_ones() -> None:
+    for there in (("blk.0.attn_norm",), ("blk.0.attn_norm", "blk.11.nextn.eh_proj")):
+        hits = found(deepseek(*there, drafts=1))
+        keys = {hit.where.key for hit in hits if isinstance(hit, Hit)}
+        assert "deepseek2.nextn_predict_layers" not in keys
 
 
 def test_silent_where_nothing_is_missing() -> None:

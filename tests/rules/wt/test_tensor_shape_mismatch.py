@@ -34,6 +34,11 @@ def test_a_key_that_every_tensor_contradicts() -> None:
                     "blk.1.ffn_gate.weight, blk.1.ffn_up.weight and 4 more"
                 ),
             ),
+            also=tuple(
+                f"blk.{block}.ffn_{part}.weight"
+                for block in range(3)
+                for part in ("gate", "up", "down")
+            ),
         )
     ]
 
@@ -57,6 +62,7 @@ def test_one_tensor_that_others_contradict() -> None:
             actual=[64, 96],
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=(KEY, name),
         )
     ]
 

@@ -2,7 +2,8 @@
 
 Names and shapes only. ``inventory`` reads a file's own metadata; ``converted`` reads the
 names and shapes of a checkpoint's tensors, ``of_file`` those of another file. What needs
-a reference loads when it is first used.
+a reference, or a tensor that doesn't fit (``shaping``, ``placing``), loads when it is first
+used.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
         compare,
         converted,
         of_file,
+        stand_ins,
     )
+    from gguf_audit.arch.tensors._keys import placing, shaping
 from gguf_audit.arch.tensors._inventory import Inventory, Slot, inventory, same_shape
 
 __all__ = [
@@ -32,13 +35,20 @@ __all__ = [
     "converted",
     "inventory",
     "of_file",
+    "placing",
     "same_shape",
+    "shaping",
+    "stand_ins",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("placing", "shaping"):
+        from gguf_audit.arch.tensors import _keys
+
+        return getattr(_keys, name)
     from gguf_audit.arch.tensors import _converted
 
     return getattr(_converted, name)

@@ -24,6 +24,7 @@ __all__ = [
     "compare",
     "converted",
     "of_file",
+    "stand_ins",
 ]
 
 #: Tensors with a row for each token or place: rows are cut or padded as the vocabulary
@@ -225,13 +226,14 @@ def compare(expected: Converted, file: Mapping[str, Tensor]) -> Comparison:
 
 def _stand_in(name: str, file: Mapping[str, Tensor]) -> str | None:
     """Return the tensor that holds another one in a file of another layout."""
-    for other in _others(name):
+    for other in stand_ins(name):
         if other in file:
             return other
     return None
 
 
-def _others(name: str) -> Iterator[str]:
+def stand_ins(name: str) -> Iterator[str]:
+    """Yield the tensors that may hold another one in a file of another layout."""
     block, _, rest = name.partition(".")
     if block != "blk":
         return

@@ -9,7 +9,7 @@ place and its shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -24,6 +24,9 @@ __all__ = ["Inventory", "Slot", "inventory", "same_shape"]
 
 #: In front of the tensors of a block.
 BLOCKS = {"each": "blk", "encoder": "enc.blk", "decoder": "dec.blk"}
+
+#: By this a block that predicts further tokens is known (``mtp_probe`` in src/models/*.cpp).
+HEAD = "nextn.eh_proj.weight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,13 @@ class Slot:
     any_shape: bool = False
     #: Block that it belongs to.
     layer: int | None = None
-    #: The key that tells each dimension, without prefix; ``None`` for one that is computed.
-    keys: tuple[str | None, ...] = ()
+    #: An expression for each dimension.
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str | None, ...]:
+        """The key that tells each dimension, without prefix; ``None`` for a computed one."""
+        return tuple(KEYS.get(size) for size in self.sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,9 @@ class Inventory:
     """Every place for a tensor that a model has."""
 
     slots: Mapping[str, Slot]
+    #: Blocks that are there and are taken for predicting further tokens, without what every
+    #: such block begins with. llama.cpp leaves them out.
+    headless: tuple[int, ...] = ()
 
     def missing(self, present: Iterable[str]) -> tuple[Slot, ...]:
         """Return the required places that nothing fills, block by block."""
@@ -100,9 +111,10 @@ class _Maker:
         self.sizes = sizes
         self.present = present
         self.slots: dict[str, Slot] = {}
+        self.drafts = False
         hyper = sizes.hyper
         self.trunk_only = hyper.trunk < hyper.blocks and not self._has(
-            range(hyper.trunk, hyper.blocks), "nextn.eh_proj.weight"
+            range(hyper.trunk, hyper.blocks), HEAD
         )
         # what --mtp converts: the drafts alone, beside the target model
         self.drafts_only = hyper.trunk < hyper.blocks and not self._has((0,), "attn_norm.weight")
@@ -113,20 +125,29 @@ class _Maker:
         return any(f"blk.{block}.{name}" in self.present for block in blocks)
 
     def make(self, rows: tuple[Row, ...]) -> Inventory:
+        self.drafts = any("draft" in row.condition for row in rows)
         for number, row in enumerate(rows):
             if row.scope == "model":
                 self._fill(number, row, "", 0, None)
                 continue
             for block in range(self._blocks(row)):
                 self._fill(number, row, f"{BLOCKS[row.scope]}.{block}.", block, block)
-        return Inventory(slots=self.slots)
+        return Inventory(slots=self.slots, headless=tuple(self._headless(rows)))
+
+    def _headless(self, rows: tuple[Row, ...]) -> Iterator[int]:
+        if not self.trunk_only or not any(row.name == HEAD and row.required for row in rows):
+            return
+        for block in range(self.sizes.hyper.trunk, self.sizes.hyper.blocks):
+            if any(name.startswith(f"blk.{block}.") for name in self.present):
+                yield block
 
     def _blocks(self, row: Row) -> int:
         if row.scope == "decoder":
             count = self.sizes.fields.integer("decoder_block_count")
             if count is not None:
                 return min(count, self.sizes.hyper.blocks)
-        return self.sizes.hyper.blocks
+        # who has no place for drafts looks at the trunk only
+        return self.sizes.hyper.blocks if self.drafts else self.sizes.hyper.trunk
 
     def _fill(self, number: int, row: Row, prefix: str, block: int, layer: int | None) -> None:
         filled = self._filled(number, row, prefix, block)
@@ -143,7 +164,7 @@ class _Maker:
             required=required,
             any_shape=row.any_shape,
             layer=layer,
-            keys=tuple(KEYS.get(size) for size in row.sizes),
+            sizes=row.sizes,
         )
 
     def _excused(self, row: Row, block: int, layer: int | None) -> bool:
