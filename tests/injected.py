@@ -18,7 +18,7 @@ from injector import FAULTS, Fault, TensorFault, inject
 
 Value = Scalar | tuple[Scalar, ...]
 
-__all__ = ["UNSEEN", "Outcome", "matrix", "outcomes", "wrong"]
+__all__ = ["UNSEEN", "Outcome", "matrix", "outcomes", "told_twice", "wrong"]
 
 #: Without those about the vocabulary, of which no fault is made here.
 RULES: dict[str, Rule] = {
@@ -27,19 +27,66 @@ RULES: dict[str, Rule] = {
 #: Which rules may tell what was done to a key, by the verb.
 FAMILIES = {"retype": {"ARCH007"}, "unmake": {"ARCH007"}}
 METADATA = ("ARCH", "KV", "CTX", "WT")
-#: Faults that no audit can see, or that are none, each with the reason.
+LATENT = ("deepseek_v2_lite", "deepseek_v3", "deepseek_v3_fp8", "kimi_k2", "kimi_linear")
+HYBRID = ("qwen3_5", "qwen3_5moe", "qwen3next", "qwen3next_nomtp")
+ENCODERS = ("bert", "distilbert", "embedding_gemma", "nomic_bert")
+CHANGES = ("lose", "double", "halve")
+#: Why a fault is none, or why no audit can see it -> what is done to which key of which
+#: files.
+REASONS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
+    "the latent is key and value at once, so nothing else has a length": (
+        CHANGES,
+        "attention.value_length",
+        (*LATENT, "deepseek-v2-lite"),
+    ),
+    "the list of recurrent layers goes before the interval": (
+        CHANGES,
+        "full_attention_interval",
+        (*HYBRID, "qwen3.5-9b"),
+    ),
+    "the interval says the same as the list": (
+        ("lose",),
+        "attention.recurrent_layers",
+        (*HYBRID, "qwen3.5-9b"),
+    ),
+    "only the modules of a sentence transformer say which pooling is right": (
+        ("lose", "raise"),
+        "pooling_type",
+        ENCODERS,
+    ),
+    "without a factor no type scales anything": (
+        ("lose",),
+        "rope.scaling.type",
+        ("cohere2", "commandr", "hunyuan_dense", "nemotron"),
+    ),
+    "with the type none no factor scales anything": (
+        ("double",),
+        "rope.scaling.factor",
+        ("hunyuan_dense",),
+    ),
+    "llama.cpp turns the window of Phi 3 off": (
+        CHANGES,
+        "attention.sliding_window",
+        ("phi3_longrope", "phi4_mini"),
+    ),
+    "llama.cpp reads one item for each block, and no more": (
+        ("lengthen",),
+        "attention.sliding_window_pattern",
+        ("gemma4", "granite_swa", "mimo_v2"),
+    ),
+    "a factor of one is as good as none": (
+        ("lose",),
+        "expert_weights_scale",
+        ("deepseek_v2_lite", "glm4moe_mtponly", "deepseek-v2-lite"),
+    ),
+    "no layer of Kimi Linear rotates": (("double",), "rope.freq_base", ("kimi_linear",)),
+}
+#: Name of a fault, name of a file -> why nothing is said of it.
 UNSEEN = {
-    "attention.value_length": "a latent is key and value at once: nothing else has a length",
-    "full_attention_interval": "the list of recurrent layers goes before it",
-    "attention.recurrent_layers": "the interval says the same",
-    "pooling_type": "only the modules of a sentence transformer say which is right",
-    "rope.scaling.type": "a factor of one scales nothing, whatever the type",
-    "rope.scaling.factor": "a type of none scales nothing, whatever the factor",
-    "rope.scaling.original_context_length": "nothing is scaled",
-    "attention.sliding_window": "llama.cpp turns the window of Phi 3 off",
-    "attention.sliding_window_pattern": "llama.cpp reads one item for each block, and no more",
-    "expert_weights_scale": "a factor of one is as good as none",
-    "rope.freq_base": "a model without rotation has no base",
+    (f"{verb} {key}", subject): reason
+    for reason, (verbs, key, subjects) in REASONS.items()
+    for verb in verbs
+    for subject in subjects
 }
 #: The key that is to blame, where another one is named: they only make sense together.
 TOGETHER = {
@@ -47,15 +94,6 @@ TOGETHER = {
     ("lose", "attention.value_length_mla"): "attention.key_length_mla",
     ("halve", "rope.dimension_count"): "attention.key_length",
 }
-#: Told twice: what follows from the first stands beside it.
-TWICE = {
-    "context_length": ["CTX001", "WT003"],
-    "leading_dense_block_count": ["ARCH006", "WT001"],
-    "rope.dimension_count": ["CTX004", "WT003"],
-}
-
-#: One that may be absent is lost under its name, and there is no place for the other name.
-RENAMED = ["WT004", "WT002"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +109,41 @@ class Outcome:
     harmless: bool
 
 
-def outcomes(name: str, right: Path, reference: str, folder: Path) -> Iterator[Outcome]:
+def outcomes(name: str, right: Path, reference: str | None, folder: Path) -> Iterator[Outcome]:
     """Yield the outcome of every fault that a right file can have."""
     gguf = open_gguf(right)
+    told = set(_told(_audit(right, reference)))
     for fault in FAULTS:
         made = inject(gguf, fault)
         if made is None:
             continue
         broken = write_gguf(folder / "broken.gguf", *made)
-        [report] = audit_targets([str(broken)], against=reference, rules=RULES).subjects
-        yield _outcome(name, fault, report, gguf, open_gguf(broken))
+        report = _audit(broken, reference)
+        found = tuple(each for each in _told(report) if each not in told)
+        yield _outcome(name, fault, report, found, gguf, open_gguf(broken))
+
+
+def _audit(file: Path, reference: str | None) -> SubjectReport:
+    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    return report
+
+
+def _told(report: SubjectReport) -> Iterator[tuple[str, str | None]]:
+    return ((finding.rule, finding.where.key) for finding in report.findings)
 
 
 def _outcome(
-    name: str, fault: Fault | TensorFault, report: SubjectReport, right: Gguf, broken: Gguf
+    name: str,
+    fault: Fault | TensorFault,
+    report: SubjectReport,
+    found: tuple[tuple[str, str | None], ...],
+    right: Gguf,
+    broken: Gguf,
 ) -> Outcome:
     return Outcome(
         subject=name,
         fault=fault,
-        findings=tuple((finding.rule, finding.where.key) for finding in report.findings),
+        findings=found,
         crashed=tuple(skip.reason for skip in report.skips if skip.kind in ("crashed", "limit")),
         harmless=isinstance(fault, Fault) and _harmless(fault, right, broken),
     )
@@ -122,23 +176,29 @@ def wrong(outcome: Outcome) -> str | None:
     """Say what is wrong with an outcome, ``None`` where it is as it should be."""
     fault, found = outcome.fault, outcome.findings
     label = f"{outcome.subject}: {fault.name}"
-    if outcome.crashed:
-        return f"{label}: {outcome.crashed}"
-    codes = [code for code, _ in found]
-    if isinstance(fault, TensorFault):
-        right = len(codes) == 1 and codes[0].startswith(METADATA)
-        right = right or (fault.verb == "rename" and codes == RENAMED)
-        return None if right else f"{label}: {found}"
+    if said := told_twice(outcome):
+        return said
+    unseen = (fault.name, outcome.subject) in UNSEEN
     if not found:
-        return None if outcome.harmless or fault.key in UNSEEN else f"{label}: not found"
-    if len(found) > 1 and TWICE.get(fault.key) != codes:
-        return f"{label}: {found}"
-    code, key = next(iter(found))
+        return None if outcome.harmless or unseen else f"{label}: not found"
+    if unseen:
+        return f"{label}: seen after all"
+    [(code, key)] = found
+    if isinstance(fault, TensorFault):
+        return None if code.startswith(METADATA) else f"{label}: {code}"
     families = FAMILIES.get(fault.verb)
     if not (code in families if families else code.startswith(METADATA)):
         return None if outcome.harmless else f"{label}: {code}"
     named = {fault.key, TOGETHER.get((fault.verb, fault.key))}
     return None if key is not None and key.partition(".")[2] in named else f"{label}: names {key}"
+
+
+def told_twice(outcome: Outcome) -> str | None:
+    """Say where one fault is more than one finding, or the end of a rule."""
+    label = f"{outcome.subject}: {outcome.fault.name}"
+    if outcome.crashed:
+        return f"{label}: {outcome.crashed}"
+    return f"{label}: {outcome.findings}" if len(outcome.findings) > 1 else None
 
 
 def matrix(found: list[Outcome]) -> dict[str, tuple[int, int]]:

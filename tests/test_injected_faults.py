@@ -9,7 +9,7 @@ import pytest
 from gguf_audit import open_gguf
 from gguf_audit.subject import ValueType
 from gguf_audit.testing import write_gguf
-from injected import outcomes, wrong
+from injected import outcomes, told_twice, wrong
 from injector import FAULTS, Fault, TensorFault, inject
 from recipes import read_recipe
 
@@ -27,6 +27,8 @@ def test_every_fault_is_one_finding_that_names_its_key(name: str, tmp_path: Path
     found = list(outcomes(name, right, recipe.against, tmp_path))
     assert len({outcome.fault.name for outcome in found}) >= 30
     assert [said for outcome in found if (said := wrong(outcome)) is not None] == []
+    alone = outcomes(name, right, None, tmp_path)
+    assert [said for outcome in alone if (said := told_twice(outcome)) is not None] == []
 
 
 def test_a_fault_is_the_only_difference(tmp_path: Path) -> None:
