@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -38,6 +39,24 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(metadata: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the catalogue of this process find the rules of the checkout."""
     monkeypatch.setattr(sys, "path", [str(metadata), *sys.path])
+
+
+@pytest.fixture
+def shell(tmp_path: Path, metadata: Path) -> dict[str, str]:
+    """Return the environment of a shell that finds our program, first on its path."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    program = programs / "gguf-audit"
+    program.write_text(f"#!{sys.executable}\nfrom gguf_audit.cli import main; main()\n", "utf-8")
+    program.chmod(0o755)
+    roots = [metadata, ROOT / "auditor", ROOT / "rules", ROOT / "fixtures"]
+    return {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": os.pathsep.join(map(str, roots)),
+        "PYTHONUTF8": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
 
 
 @pytest.fixture(autouse=True)
