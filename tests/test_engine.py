@@ -25,6 +25,7 @@ from gguf_audit.errors import (
     ReferenceUnavailableError,
     SourceError,
 )
+from gguf_audit.limits import LIMITS
 from gguf_audit.rule import (
     Finding,
     Need,
@@ -128,6 +129,17 @@ def test_a_level_that_a_rule_does_not_declare_is_a_crash(model: Path) -> None:
     assert [finding.message for finding in subject.findings] == ["declared", "cause"]
     reason = "ValueError: a finding of level info, which AA000 lacks"
     assert subject.skips == (Skip(rule="AA000", kind="crashed", reason=reason),)
+    assert report.exit_code(None) == 3
+
+
+def test_a_rule_that_never_ends_is_cut_off_and_the_audit_not_whole(model: Path) -> None:
+    most = LIMITS.findings_of_rule
+    endless = rule("AA000", *(hit(str(n), f"key.{n}") for n in range(most + 1)))
+    report = audit_targets([str(model)], rules={r.id: r for r in (endless, CAUSE)})
+    [subject] = report.subjects
+    assert len(subject.findings) == most + 1, "the other rule's is among them"
+    reason = f"more than {most} faults, the rest is not told"
+    assert subject.skips == (Skip(rule="AA000", kind="limit", reason=reason),)
     assert report.exit_code(None) == 3
 
 

@@ -109,6 +109,17 @@ def test_whatever_happens_ends_in_one_line(
     assert capsys.readouterr() == ("", says)
 
 
+def test_an_error_that_cannot_be_told_is_still_none_of_the_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Mute(Exception):  # noqa: N818 - it only has to fail
+        def __str__(self) -> str:
+            raise EOFError
+
+    assert code_of(failing(Mute())) == 3
+    assert capsys.readouterr() == ("", "")
+
+
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(failing(ValueError("oops")), debug=True) == 3
     assert "Traceback" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gguf_audit import rule
@@ -261,6 +261,7 @@ def test_nothing_to_audit_is_no_line() -> None:
 
 
 @given(st.text() | st.text("#[vso \ud800\udcff\x00"))
+@example("##[stop-commands]x ##vso[task.setvariable]y")
 def test_any_text_is_valid_json(text: str) -> None:
     found = report(everywhere(text), LOST)
     for shown in (render(found), render_lines(found)):

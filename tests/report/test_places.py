@@ -22,6 +22,7 @@ HERE = Checkout(root="/repo", folder="/repo")
         (HERE, "models/a.gguf", "a.gguf", "models/a.gguf"),
         (HERE, "/repo/models/a.gguf", None, "models/a.gguf"),
         (HERE, "/repository/a.gguf", None, "repository/a.gguf"),
+        (Checkout(), "../../a.gguf", None, "a.gguf"),
         (HERE, "../elsewhere/a.gguf", None, "elsewhere/a.gguf"),
         (Checkout(root="/repo", folder="/repo/sub"), "../a.gguf", None, "a.gguf"),
         (Checkout(root="/repo", folder="/repo/sub"), "a.gguf", None, "sub/a.gguf"),

@@ -36,14 +36,21 @@ def end(work: Callable[[], int], *, debug: bool) -> NoReturn:
         # The last line of defence: a gate must see 3, never a traceback's 1.
         if debug:
             traceback.print_exc()
-        if isinstance(error, AuditError):
-            complain(error.message)
-        elif isinstance(error, OSError):
-            complain(str(error))
-        else:
-            complain(f"internal error: {type(error).__name__}: {error} (--debug tells where)")
+        with contextlib.suppress(Exception):
+            # What is broken may be what complains.
+            complain(_reason(error))
         raise typer.Exit(_NOT_AUDITED) from None
     raise typer.Exit(code)
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case AuditError():
+            return error.message
+        case OSError():
+            return str(error)
+        case _:
+            return f"internal error: {type(error).__name__}: {error} (--debug tells where)"
 
 
 def complain(message: str) -> None:
