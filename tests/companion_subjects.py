@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from gguf_audit.evidence import Companion, CompanionKind
+from gguf_audit.formats.checkpoint import checkpoint_of
 from gguf_audit.subject import (
     Absent,
     Checkpoint,
@@ -175,6 +176,11 @@ def adapting(
     return dataclasses.replace(checkpoint(), load_adapter=lambda: adapter)
 
 
+def based(gguf: Gguf) -> Checkpoint:
+    """Return another GGUF as the reference: the model that a companion goes with."""
+    return checkpoint_of(gguf)
+
+
 __all__ = [
     "AUDIO",
     "AUDIO_TENSORS",
@@ -183,7 +189,9 @@ __all__ = [
     "GEMMA_CONFIG",
     "GEMMA_TENSORS",
     "NO_REFERENCE",
+    "Tensors",
     "adapting",
+    "based",
     "companion",
     "encoder",
     "file",

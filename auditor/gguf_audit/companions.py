@@ -17,7 +17,7 @@ from gguf_audit.runtime.clip import encodings, width_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import SubjectKind
 
-__all__ = ["Classified", "classify", "companion_of", "projector_of"]
+__all__ = ["Classified", "classify", "companion_of", "is_old_imatrix", "projector_of"]
 
 #: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
 #: names; projectors and control vectors have other ones.
@@ -113,6 +113,12 @@ def _is_projector(gguf: Gguf) -> bool:
         key in ("clip.projector_type", "clip.has_vision_encoder", "clip.has_audio_encoder")
         for key in gguf.fields
     )
+
+
+def is_old_imatrix(path: str) -> bool:
+    """Tell whether a file's name is that of an importance matrix from before GGUF."""
+    name = path.replace("\\", "/").rpartition("/")[2].lower()
+    return name.endswith(".dat") and "imatrix" in name
 
 
 def companion_of(

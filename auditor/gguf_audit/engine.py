@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
-from gguf_audit.companions import projector_of
+from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import (
     AuditError,
     LimitError,
@@ -197,7 +197,7 @@ def _read(
     except AuditError as error:
         unread = SubjectReport(
             target=located.name,
-            kind="other",
+            kind="imatrix" if is_old_imatrix(located.name) else "other",
             reference=_reference_facts(wanted.reference),
             errors=(Problem.of(_placed(error, located.name)),),
         )

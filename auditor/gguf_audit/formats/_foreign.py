@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
+from gguf_audit.limits import LIMITS
 from gguf_audit.where import Where
 
 __all__ = ["FOREIGN_BYTES", "foreign", "known_kind"]
@@ -86,6 +87,12 @@ def foreign(head: bytes, size: int, name: str) -> AuditError:
             "this isn't a GGUF file but a safetensors file: give its folder as the reference",
             where=where,
         )
+    if _is_imatrix(head):
+        return UnsupportedError(
+            "this isn't a GGUF file but an importance matrix in the format from before GGUF:"
+            " llama-imatrix --in-file OLD -o NEW.gguf converts it",
+            where=where,
+        )
     if head.startswith(b"FUGG"):
         return MalformedError("the magic is FUGG: GGUF with its bytes swapped", where=where)
     if text.startswith((b"{", b"[")):
@@ -100,6 +107,19 @@ def foreign(head: bytes, size: int, name: str) -> AuditError:
             where=where,
         )
     return MalformedError(f"the file begins with {head[:4]!a}, not with GGUF", where=where)
+
+
+def _is_imatrix(head: bytes) -> bool:
+    """Tell whether these are a number of entries, a length, and the name of a weight.
+
+    The format has no magic (tools/imatrix/imatrix.cpp, ``save_imatrix_legacy``).
+    """
+    entries, length = int.from_bytes(head[:4], "little"), int.from_bytes(head[4:8], "little")
+    return (
+        0 < entries <= LIMITS.tensors
+        and 0 < length <= FOREIGN_BYTES - 8
+        and head[8 : 8 + length].endswith(b".weight")
+    )
 
 
 def _is_pickle(head: bytes) -> bool:
