@@ -253,7 +253,9 @@ def test_a_report_never_replaces_what_it_was_held_against(run: Run, models: Path
     assert config.read_text("utf-8") == '{"architectures": []}'
 
 
-@pytest.mark.parametrize("wanted", ["json", "jsonl", "sarif", "junit", "github", "markdown"])
+@pytest.mark.parametrize(
+    "wanted", ["json", "jsonl", "sarif", "junit", "github", "markdown", "html"]
+)
 def test_every_format_replaces_its_own_report(run: Run, models: Path, wanted: str) -> None:
     for targets in (["wrong.gguf"], ["missing.gguf"], ["sound.gguf"], ["empty"]):
         (models / "empty").mkdir(exist_ok=True)

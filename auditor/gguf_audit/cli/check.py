@@ -60,6 +60,7 @@ _REPORT = re.compile(
     r'|\{\s*"\$schema": "[^"]*sarif[^"]*",\s*"version": "2.1.0",\s*"runs": \[\s*\{\s*'
     r'"tool": \{\s*"driver": \{\s*"name": "gguf-audit"'
     r"|<\?xml [^>]*>\s*<testsuites name=\"gguf-audit\"|## gguf-audit\n"
+    r"|<!doctype html>\s<html lang=\"en\"><head>.*<title>gguf-audit: "
     r"|::(error|warning|notice) (file=|title=)|nothing was audited: "
 )
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
@@ -92,6 +93,7 @@ class Format(enum.StrEnum):
     JUNIT = "junit"
     GITHUB = "github"
     MARKDOWN = "markdown"
+    HTML = "html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +334,10 @@ def _render(
             from gguf_audit.report import markdown
 
             return markdown.render(report, pages=pages, style=_style(wanted))
+        case Format.HTML:
+            from gguf_audit.report import html
+
+            return html.render(report, pages=pages, detail=_style(wanted).detail)
         case _:
             assert_never(wanted.format)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import sys
 import traceback
 from collections.abc import Callable
@@ -120,7 +119,7 @@ def write_out(path: Path, text: str, special: int | None = None) -> None:
     # What a link names is written, and the link stays one.
     path = Path(os.path.realpath(path))
     # A run that was killed may have left one of the same process number.
-    unfinished = path.with_name(f".gguf-audit.{secrets.token_hex(8)}.tmp")
+    unfinished = path.with_name(f".gguf-audit.{os.urandom(8).hex()}.tmp")
     try:
         with unfinished.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
