@@ -22,7 +22,14 @@ from gguf_audit.errors import (
     Refused,
     SourceError,
 )
-from gguf_audit.evidence import PairSubject, ProjectorMember, SetMember, SetSubject, Settings
+from gguf_audit.evidence import (
+    NOT_PROBED,
+    PairSubject,
+    ProjectorMember,
+    SetMember,
+    SetSubject,
+    Settings,
+)
 from gguf_audit.expectation import lacks
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
@@ -414,6 +421,10 @@ class _Audit:
             return Skip(rule=rule.id, kind=unseen, reason=self.evidence.model.probe.reason)
         if isinstance(rule.check, OnCompanion):
             return self._skip_of_companion(rule, rule.check)
+        if Need.TOKENIZER in rule.needs and not self.wanted.probe:
+            insisted = rule.id in self.wanted.insisted
+            unasked: SkipKind = "no-evidence" if insisted else "not-applicable"
+            return Skip(rule=rule.id, kind=unasked, reason=NOT_PROBED.reason)
         if self.evidence.kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
             if self.evidence.companion is not None:
                 reason = f"looks at models, this is none: {self.evidence.companion.kind}"

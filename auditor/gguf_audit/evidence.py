@@ -11,6 +11,7 @@ from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
+from gguf_audit.runtime.tokenisation import Tokenisation
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
 
 if TYPE_CHECKING:
@@ -83,10 +84,29 @@ class Conversion:
         default=lambda: NOT_SPLIT, repr=False, compare=False
     )
 
+    #: Asks the converter's question of the reference's tokenizer.
+    load_names: Callable[[], tuple[str, ...] | Absent] = field(
+        default=lambda: NOT_SPLIT, repr=False, compare=False
+    )
+    #: Runs both tokenizers on texts.
+    load_tokenisation: Callable[[], Tokenisation | Absent] = field(
+        default=lambda: NOT_PROBED, repr=False, compare=False
+    )
+
     @property
     def splitting(self) -> Splitting | Absent:
         """How the reference splits texts; reads its tokenizer (AuditError) and runs that."""
         return self.load_splitting()
+
+    @property
+    def names(self) -> tuple[str, ...] | Absent:
+        """What the converter calls the reference's splitter, none where it knows none."""
+        return self.load_names()
+
+    @property
+    def tokenisation(self) -> Tokenisation | Absent:
+        """What the reference and an installed llama.cpp make of texts (AuditError)."""
+        return self.load_tokenisation()
 
 
 #: A file that goes with a model and is none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gguf_audit import arch
@@ -22,6 +22,7 @@ from gguf_audit.expectation import Part, expected_fields, why_missing
 from gguf_audit.layout import CacheLayout
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
+from gguf_audit.runtime.tokenisation import Tokenisation
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
 from gguf_audit.where import Where
@@ -72,6 +73,8 @@ def gather(
         return _no_model(gguf, found, reference, probe, errors)
     model = _model(gguf, found.kind, probe, errors)
     conversion = _conversion(model, reference, errors)
+    if probe_lengths and path is not None and not isinstance(conversion, Absent):
+        conversion = _tokenised(conversion, _loadable(gguf, path))
     return Evidence(kind=found.kind, model=model, conversion=conversion, errors=errors)
 
 
@@ -146,14 +149,16 @@ def _probe(
     # Only who asks for it pays for what it takes to run a process.
     from gguf_audit.probes import llama_cpp as installed
 
-    model = Path(path)
-    if len(gguf.files) > 1:
-        # llama.cpp wants the first shard and finds the others itself.
-        model = model.with_name(Path(gguf.files[0].name).name)
-    found = installed.probe(model, lengths)
+    found = installed.probe(_loadable(gguf, path), lengths)
     if isinstance(found, Absent):
         errors.append(ProbeError(found.reason))
     return found
+
+
+def _loadable(gguf: Gguf, path: str) -> Path:
+    """Return what llama.cpp is to open: of a set the first shard, it finds the others."""
+    model = Path(path)
+    return model if len(gguf.files) == 1 else model.with_name(Path(gguf.files[0].name).name)
 
 
 def _conversion(
@@ -184,6 +189,7 @@ def _conversion(
         expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
         ideal=_ideal(checkpoint),
         load_splitting=lambda: _splitting(checkpoint),
+        load_names=lambda: _names(checkpoint),
     )
 
 
@@ -196,6 +202,29 @@ def _splitting(checkpoint: Checkpoint) -> Splitting | Absent:
     from gguf_audit.probes import tokenizer
 
     return tokenizer.split(found)
+
+
+def _names(checkpoint: Checkpoint) -> tuple[str, ...] | Absent:
+    files = checkpoint.tokenizer_files
+    if isinstance(files, Absent):
+        return files
+    from gguf_audit.probes import tokenizer
+
+    return tokenizer.names_by_ids(files)
+
+
+def _tokenised(conversion: Conversion, model: Path) -> Conversion:
+    """Return a conversion whose tokenizers are run when somebody asks for that."""
+    files = conversion.checkpoint.tokenizer_files
+
+    def tokenise() -> Tokenisation | Absent:
+        if isinstance(files, Absent):
+            return files
+        from gguf_audit.probes import tokenizer
+
+        return tokenizer.compare(files, model)
+
+    return replace(conversion, load_tokenisation=tokenise)
 
 
 def _expected_fields(checkpoint: Checkpoint, errors: list[AuditError]) -> Fields | Absent:

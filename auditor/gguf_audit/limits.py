@@ -116,13 +116,16 @@ class Limits:
     probe_memory_bytes: int = 8192 * MIB
     #: Of its process; a vocabulary of 262,144 tokens takes one.
     probe_seconds: int = 60
-    #: What it may answer and complain of; a few lines are real.
-    probe_output_bytes: int = MIB
+    #: What it may answer and complain of: a few lines, or the ids of our own texts.
+    probe_output_bytes: int = 8 * MIB
     #: Address space of a process that runs a reference's tokenizer: one of 262,144 tokens
     #: and 514,906 merges takes 0.4 GiB.
     tokenizer_memory_bytes: int = 2048 * MIB
     #: Of that process; the same takes two.
     tokenizer_seconds: int = 20
+    #: Added tokens that are looked at one by one; llama.cpp looks for each in each of
+    #: them. Gemma 3 has 6,415, which takes 0.2 s.
+    probed_tokens: int = 16_384
     #: What it may answer: pieces or ids of our own short texts.
     tokenizer_output_bytes: int = 8 * MIB
 

@@ -78,6 +78,8 @@ class Need(enum.StrEnum):
     LAYOUT = "layout"
     #: What an installed runtime does with the file.
     PROBE = "probe"
+    #: What the reference's tokenizer and an installed runtime make of texts.
+    TOKENIZER = "tokenizer"
     #: What a policy demands.
     POLICY = "policy"
 

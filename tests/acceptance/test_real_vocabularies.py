@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,9 +10,13 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
-from gguf_audit import catalogue
+from gguf_audit import catalogue, open_gguf
 from gguf_audit.engine import audit_targets
+from gguf_audit.probes.llama_cpp import find_library, tokenize
+from gguf_audit.runtime.pre_tokenizers import SPLITTERS, pre_tokenizer
+from gguf_audit.subject import Absent, Gguf, Json
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("installed")]
 
@@ -19,6 +24,9 @@ pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("installed")]
 PACKAGE = "llama-cpp-python"
 VERSION = "0.3.36"
 COUNT = 19
+#: Those of them that have texts and their ids beside them.
+EXPECTED = 15
+BYTE_PAIRS = 11
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +45,7 @@ def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("vocabularies")
     with tarfile.open(archive) as packed:
         for member in packed:
-            if Path(member.name).match("vendor/llama.cpp/models/ggml-vocab-*.gguf"):
+            if Path(member.name).match("vendor/llama.cpp/models/ggml-vocab-*.gguf*"):
                 member.name = Path(member.name).name
                 packed.extract(member, folder, filter="data")
     return sorted(folder.glob("*.gguf"))
@@ -50,3 +58,95 @@ def test_no_vocabulary_of_llama_cpp_is_wrong(vocabularies: list[Path]) -> None:
     assert [hit.message for hit in report.findings if hit.severity.value != "info"] == []
     assert [problem.message for subject in report.subjects for problem in subject.errors] == []
     assert report.exit_code() == 0
+
+
+def expectations(vocabularies: list[Path]) -> list[tuple[Path, list[str], list[list[int]]]]:
+    """Return each vocabulary that has some, with its texts and their ids."""
+    found: list[tuple[Path, list[str], list[list[int]]]] = []
+    for path in vocabularies:
+        given, made = Path(f"{path}.inp"), Path(f"{path}.out")
+        if given.exists() and made.exists():
+            # Read as bytes: one of the texts is a carriage return.
+            texts = given.read_bytes().decode().split("\n__ggml_vocab_test__\n")
+            lines = made.read_text("utf-8").splitlines()
+            # The last one ends where the next would begin.
+            found.append(
+                (path, texts[: len(lines)], [[int(id_) for id_ in line.split()] for line in lines])
+            )
+    return found
+
+
+def test_the_installed_llama_cpp_makes_the_ids_that_it_is_tested_for(
+    vocabularies: list[Path],
+) -> None:
+    library = find_library()
+    assert not isinstance(library, Absent), library.reason
+    expected = expectations(vocabularies)
+    assert len(expected) == EXPECTED
+    for path, texts, wanted in expected:
+        _, ids = tokenize(library, path, texts)
+        assert not isinstance(ids, Absent), ids.reason
+        assert [list(each) for each in ids] == wanted, path.name
+
+
+def byte_pairs(gguf: Gguf, steps: Json) -> Tokenizer:
+    """Return a vocabulary as tokenizers has it, split by one of our splitters."""
+    tokens, merges = gguf.array("tokenizer.ggml.tokens"), gguf.array("tokenizer.ggml.merges")
+    types = gguf.array("tokenizer.ggml.token_type")
+    assert tokens is not None
+    assert merges is not None
+    assert types is not None
+    texts = [*map(str, tokens.items())]
+    normal = {text: id_ for id_, text in enumerate(texts)}
+    byte_level: Json = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
+    both: list[Json] = [steps, byte_level]
+    splitter = SPLITTERS[gguf.string("tokenizer.ggml.pre") or ""]
+    pairs: list[Json] = [*map(str, merges.items())]
+    added: list[Json] = [
+        {
+            "id": id_,
+            "content": texts[id_],
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": type_ == 3,
+        }
+        for id_, type_ in enumerate(types.items())
+        # Control tokens in a text aren't meant here.
+        if type_ == 4
+    ]
+    document: Json = {
+        "version": "1.0",
+        "added_tokens": added,
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": both},
+        "post_processor": None,
+        "decoder": None,
+        "model": {
+            "type": "BPE",
+            "ignore_merges": splitter.ignore_merges,
+            "vocab": {**normal},
+            "merges": pairs,
+        },
+    }
+    return Tokenizer.from_str(json.dumps(document))
+
+
+def test_our_splitters_make_the_ids_that_llama_cpp_is_tested_for(vocabularies: list[Path]) -> None:
+    seen = 0
+    for path, texts, wanted in expectations(vocabularies):
+        gguf = open_gguf(path)
+        name = gguf.string("tokenizer.ggml.pre")
+        if gguf.string("tokenizer.ggml.model") != "gpt2" or name is None:
+            continue
+        tokenizer = byte_pairs(gguf, pre_tokenizer(SPLITTERS[name]))
+        made = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+        assert made == wanted, path.name
+        seen += 1
+    assert seen == BYTE_PAIRS

@@ -71,6 +71,7 @@ RULES = {
     "TOK008": "vocabulary-incomplete: error",
     "TOK020": "pre-tokenizer-changed: error warning info",
     "TOK021": "tokenizer-unknown: error",
+    "TOK022": "tokens-differ: error warning info",
     "TPL001": "chat-template-lost: error",
     "WT001": "tensor-missing: error",
     "WT002": "tensor-unexpected: error",

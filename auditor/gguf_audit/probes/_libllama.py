@@ -1,4 +1,4 @@
-"""Loads a model in a real llama.cpp and says what its contexts keep: a child process.
+"""Loads a model in a real llama.cpp, and says what it makes of that: a child process.
 
 Started by ``probes.llama_cpp`` as a script, in a process of its own: a failed assertion
 of llama.cpp ends the process it happens in. Imports nothing but the standard library.
@@ -7,7 +7,8 @@ Reads one JSON document from stdin: ``library`` and ``model`` (paths), ``metadat
 (let llama.cpp invent the tensors) and ``runs``, whose items have the names of
 ``runtime.llama_cpp.plan``. Answers one JSON document a line: ``version`` and ``build``,
 then ``loaded`` or ``refused``, then one per run: ``bytes`` or ``refused``. ``unusable``
-ends it: this library isn't as we know it.
+ends it: this library isn't as we know it. With ``texts`` in place of ``runs`` only the
+vocabulary is loaded, and each text answered with its ``ids``.
 
 llama.cpp's structures are known by offset and looked up before use: what
 ``llama_model_default_params`` and ``llama_context_default_params`` return must hold
@@ -37,7 +38,8 @@ MODEL_DEFAULTS: Defaults = {
     40: ("<QQQQ", (0, 0, 0, 0)),  # tensor_split, progress callback, kv_overrides
     72: ("<5?", (False, False, True, False, False)),  # vocab_only ... no_alloc
 }
-MODEL_DEVICES, MODEL_GPU_LAYERS, MODEL_LOAD_MODE, MODEL_NO_ALLOC = 0, 16, 24, 76
+MODEL_DEVICES, MODEL_GPU_LAYERS, MODEL_LOAD_MODE = 0, 16, 24
+MODEL_VOCAB_ONLY, MODEL_NO_ALLOC = 72, 76
 #: ``LLAMA_LOAD_MODE_NONE``: neither mapped nor locked.
 LOAD_MODE_NONE = 0
 CONTEXT_DEFAULTS: Defaults = {
@@ -213,6 +215,16 @@ class Library:
             (BREAKDOWN, TreeMap, [pointer]),
             ("llama_free", None, [pointer]),
             ("gguf_init_from_file", pointer, [ctypes.c_char_p, GgufParams]),
+            ("llama_model_get_vocab", pointer, [pointer]),
+            (
+                "llama_tokenize",
+                ctypes.c_int32,
+                [
+                    *(pointer, ctypes.c_char_p, ctypes.c_int32),
+                    *(ctypes.POINTER(ctypes.c_int32), ctypes.c_int32),
+                    *(ctypes.c_bool, ctypes.c_bool),
+                ],
+            ),
             ("ggml_backend_reg_count", ctypes.c_size_t, []),
             ("ggml_backend_load_all_from_path", None, [ctypes.c_char_p]),
         ):
@@ -251,6 +263,21 @@ class Library:
         # Nobody asks for data that isn't allocated.
         nothing = TensorCallback()
         return self._dll.llama_model_init_from_user(metadata, nothing, None, params) or 0
+
+    def load_vocabulary(self, path: str) -> int:
+        """Return a model that is a vocabulary and nothing else, 0 where it is refused."""
+        self.model_params.put(MODEL_VOCAB_ONLY, "<?", True)
+        return self.load(path, metadata_only=False)
+
+    def tokenize(self, model: int, text: str) -> Answer:
+        """Return the ids of a text in which control tokens are meant, nothing around it."""
+        vocabulary = self._dll.llama_model_get_vocab(model)
+        encoded = text.encode()
+        # A token holds a byte at least, and a space may come in front.
+        most = 2 * len(encoded) + 8
+        ids = (ctypes.c_int32 * most)()
+        count = self._dll.llama_tokenize(vocabulary, encoded, len(encoded), ids, most, False, True)
+        return {"ids": ids[:count]} if count >= 0 else {"refused": f"{-count} tokens"}
 
     def run(self, model: int, run: Answer) -> Answer:
         """Make one context and return its bytes, or why there is none."""
@@ -300,12 +327,17 @@ def _answers(request: Answer) -> Iterator[Answer]:
     try:
         library = Library(request["library"])
         yield library.version()
-        model = library.load(request["model"], metadata_only=request["metadata_only"])
+        if "texts" in request:
+            model = library.load_vocabulary(request["model"])
+        else:
+            model = library.load(request["model"], metadata_only=request["metadata_only"])
         if not model:
             yield {"refused": library.log.errors()}
             return
         yield {"loaded": True}
-        for run in request["runs"]:
+        for text in request.get("texts", ()):
+            yield library.tokenize(model, text)
+        for run in request.get("runs", ()):
             yield library.run(model, run)
     except UnusableError as error:
         yield {"unusable": str(error)}

@@ -61,6 +61,7 @@ def encode(request: Answer, document: bytes) -> Iterator[Answer]:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_buffer(document)
+    del document
     tokenizer.no_truncation()
     tokenizer.no_padding()
     check = request["check"]

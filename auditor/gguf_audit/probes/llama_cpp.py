@@ -13,10 +13,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
+from typing import assert_never, cast
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes.child import Bounds, Talk, talk
@@ -24,7 +24,16 @@ from gguf_audit.runtime.llama_cpp import FlashAttention
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
 from gguf_audit.subject import Absent
 
-__all__ = ["INSTALL", "LIBRARY_VARIABLE", "Context", "Library", "find_library", "measure", "probe"]
+__all__ = [
+    "INSTALL",
+    "LIBRARY_VARIABLE",
+    "Context",
+    "Library",
+    "find_library",
+    "measure",
+    "probe",
+    "tokenize",
+]
 
 #: What brings a llama.cpp that we know how to ask.
 INSTALL = "pip install 'gguf-audit[probe]'"
@@ -111,11 +120,52 @@ def measure(
     outcomes: list[Outcome] = []
     runtime = f"llama.cpp ({library.origin})"
     while len(outcomes) < len(contexts):
-        said = _talk(library, model, contexts[len(outcomes) :], metadata_only=metadata_only)
+        runs = [asdict(context) for context in contexts[len(outcomes) :]]
+        said = _talk(library, model, {"metadata_only": metadata_only, "runs": runs})
         runtime, told, loaded = _understood(said, library, len(contexts) - len(outcomes))
         # What keeps a model from being loaded does so for every context.
         outcomes += told if loaded else told[:1] * len(contexts)
     return runtime, tuple(outcomes[: len(contexts)])
+
+
+def tokenize(
+    library: Library, model: Path, texts: Sequence[str]
+) -> tuple[str, tuple[tuple[int, ...], ...] | Absent]:
+    """Return the library's name and version, and the ids of every text by a vocabulary.
+
+    Control tokens in a text are meant as such; nothing is added around it.
+    """
+    said = _talk(library, model, {"texts": list(texts)})
+    runtime, ids = f"llama.cpp ({library.origin})", list[tuple[int, ...]]()
+    for answer in said.answers:
+        match answer:
+            case {"version": version, "build": build}:
+                runtime = _runtime(library, version, build)
+            case {"loaded": True}:
+                continue
+            case {"ids": list()}:
+                ids.append(tuple(cast("list[int]", answer["ids"])))
+            case {"refused": str(message)}:
+                return runtime, Absent(f"{runtime} refuses the vocabulary: {_shown(message)}")
+            case {"unusable": str(reason)}:
+                return runtime, Absent(f"{runtime} can't be asked: {reason}")
+            case _:
+                return runtime, Absent(f"{runtime} gave no answer that we know")
+    if len(ids) < len(texts):
+        return runtime, Absent(_last_words(_death(said, loaded=True)))
+    return runtime, tuple(ids)
+
+
+def _last_words(outcome: Outcome) -> str:
+    match outcome:
+        case Declined():
+            return f"llama.cpp dies of the vocabulary: {outcome.message}"
+        case Unmeasured():
+            return outcome.reason
+        case Allocated():
+            raise AssertionError("a process that ended has allocated nothing")
+        case _:
+            assert_never(outcome)
 
 
 def _understood(said: Talk, library: Library, wanted: int) -> tuple[str, list[Outcome], bool]:
@@ -173,18 +223,10 @@ def _shown(text: str) -> str:
     return line if len(line) <= limit else f"{line[:limit]}..."
 
 
-def _talk(
-    library: Library, model: Path, contexts: Sequence[Context], *, metadata_only: bool
-) -> Talk:
-    request = {
-        "library": str(library.path),
-        "model": str(model.absolute()),
-        "metadata_only": metadata_only,
-        "runs": [asdict(context) for context in contexts],
-    }
+def _talk(library: Library, model: Path, wanted: Mapping[str, object]) -> Talk:
     return talk(
         _CHILD,
-        request,
+        {"library": str(library.path), "model": str(model.absolute()), **wanted},
         name="llama.cpp",
         bounds=Bounds(
             memory_bytes=LIMITS.probe_memory_bytes,

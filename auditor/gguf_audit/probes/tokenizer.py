@@ -10,21 +10,27 @@ import functools
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes.child import Bounds, Talk, talk
+from gguf_audit.probes.llama_cpp import find_library, tokenize
+from gguf_audit.runtime.check_text import CHECK_TEXT, name_by_ids
 from gguf_audit.runtime.pre_tokenizers import GROUPS, SPLITTERS, Splitter, pre_tokenizer
-from gguf_audit.runtime.probe_texts import TEXTS
+from gguf_audit.runtime.probe_texts import MORE_TEXTS, TEXTS
 from gguf_audit.runtime.splitting import Pieces, Splitting
-from gguf_audit.subject import Absent, TokenizerJson
+from gguf_audit.runtime.tokenisation import Ids, Tokenisation
+from gguf_audit.subject import Absent, TokenizerFiles, TokenizerJson
 
-__all__ = ["split"]
+__all__ = ["Encoded", "compare", "encode", "names_by_ids", "split"]
 
 _CHILD = Path(__file__).with_name("_tokenizers.py")
 _NAME = "tokenizers"
+#: What stands for a space where text isn't turned into bytes.
+_SPACE = "\u2581"
 
 
 def split(tokenizer: TokenizerJson) -> Splitting | Absent:
@@ -54,6 +60,90 @@ def _split(parts: str) -> Splitting | Absent:
         named={name: does[splitter] for name, splitter in SPLITTERS.items()},
         right=tuple(name for name, splitter in SPLITTERS.items() if is_right(splitter)),
     )
+
+
+def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
+    """Return the names that the converter gives a tokenizer: what it makes of one text.
+
+    Two, perhaps: whether a BOS is added to the text depends on who runs it.
+    """
+    document = files.load_bytes()
+    if isinstance(document, Absent):
+        return document
+    encoded = encode(document, ())
+    if isinstance(encoded, Absent):
+        return encoded
+    names = (name_by_ids(ids) for ids in encoded.checked)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def compare(files: TokenizerFiles, model: Path) -> Tokenisation | Absent:
+    """Return what a reference and a file make of the probe texts and of all added tokens.
+
+    ``model`` is what llama.cpp is to open. Raises AuditError where ``tokenizer.json``
+    can't be read.
+    """
+    library = find_library()
+    document = library if isinstance(library, Absent) else files.load_bytes()
+    found = files.json
+    if isinstance(library, Absent) or isinstance(document, Absent) or isinstance(found, Absent):
+        return next(each for each in (library, document, found) if isinstance(each, Absent))
+    every = tuple(dict.fromkeys(_typed(token.content) for token in found.added if token.content))
+    added = every[: LIMITS.probed_tokens]
+    texts = (*TEXTS, *MORE_TEXTS)
+    lines = tuple(f"\n{text}" for text in texts)
+    reference = encode(document, (*texts, *lines, *added))
+    if isinstance(reference, Absent):
+        return reference
+    runtime, ids = tokenize(library, model, (*texts, *lines, *added))
+    if isinstance(ids, Absent):
+        return ids
+    both = iter(zip(reference.ids, ids, strict=True))
+    return Tokenisation(
+        runtime=runtime,
+        texts=dict(zip(texts, both, strict=False)),
+        lines=dict(zip(texts, both, strict=False)),
+        added=dict(zip(added, both, strict=True)),
+        names=reference.names,
+        left_out=len(every) - len(added),
+    )
+
+
+def _typed(content: str) -> str:
+    """Return how somebody types an added token: one of nothing but spaces with spaces."""
+    return content if content.strip(_SPACE) else content.replace(_SPACE, " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """What a tokenizer made of some texts."""
+
+    ids: tuple[Ids, ...]
+    names: Mapping[int, str]
+    #: Of the converter's text, with and without what is added around it.
+    checked: tuple[Ids, ...]
+
+
+def encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent:
+    """Return the ids of texts by a ``tokenizer.json``, nothing added around them."""
+    said = _talk({"encode": True, "texts": list(texts), "check": CHECK_TEXT}, document)
+    if isinstance(said, Absent):
+        return said
+    ids: list[Ids] = []
+    checked: tuple[Ids, ...] = ()
+    for answer in said.answers:
+        match answer:
+            case {"ids": list()}:
+                ids.append(tuple(cast("list[int]", answer["ids"])))
+            case {"checked": list()}:
+                checked = tuple(map(tuple, cast("list[list[int]]", answer["checked"])))
+            case {"names": dict()} if len(ids) == len(texts):
+                names = cast("dict[str, str]", answer["names"])
+                by_id = {int(id_): name for id_, name in names.items()}
+                return Encoded(ids=tuple(ids), names=by_id, checked=checked)
+            case _:
+                break
+    return _why(said)
 
 
 def _talk(request: Mapping[str, object], document: bytes = b"") -> Talk | Absent:

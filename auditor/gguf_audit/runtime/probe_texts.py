@@ -8,7 +8,7 @@ reference, whatever a file says.
 
 from __future__ import annotations
 
-__all__ = ["TEXTS"]
+__all__ = ["MORE_TEXTS", "TEXTS"]
 
 TEXTS = (
     "12345 and 1234567",
@@ -30,4 +30,23 @@ TEXTS = (
     "------=======!!!??... '''```\"\"\" (a) [b] {c} <d> $5 50% #1 @x a/b/c a\\b ~^|",
     "a.\nb!\r\n\r\nc -\n\nd/\n/e;  \n",
     "\u00bd \u0663\u0664 x\u00b2 \u2167",
+)
+#: Beyond splitting: what vocabularies treat in ways of their own, and whole sentences.
+MORE_TEXTS = (
+    "Hello",
+    " Hello",
+    "hello world",
+    "The quick brown fox jumps over the lazy dog.",
+    " ",
+    "  ",
+    "   a",
+    "\n",
+    "\n\n",
+    "\t\t\tx",
+    "\u0421\u044a\u0435\u0448\u044c \u0435\u0449\u0451 \u044d\u0442\u0438\u0445 \u0431\u0443\u043b\u043e\u043a",
+    "\u6570\u5b57\u548c\u6807\u70b9\uff0c\u201c\u5f15\u53f7\u201d\uff01",
+    "\u0f40\u0f0b\ua000\U00020000",
+    "#include <stdio.h>\nint main(void) { return 0x1F << 2; }\n",
+    '{"name": "value", "list": [1, 2.5e-3, null]}',
+    "https://example.org/a?b=c&d=%20#e",
 )

@@ -6,7 +6,9 @@ the pre-tokenizer of the reference's `tokenizer.json`, and with every splitter t
 has a name for. Names that split alike are one: `deepseek-v3` and `joyai-llm` are as good as
 each other. A name that llama.cpp only means for such a reference, and that comes close to
 it, is right too. Where `tokenizer.ggml.pre` is none of them, the finding shows what
-changes. The reference's expressions run in a process of their own, with limits.
+changes. Before that, the converter's own question is asked: what it calls a tokenizer that
+makes these ids of one long text. That name, where it has one, is right as well, and what the
+finding names. The reference's expressions run in a process of their own, with limits.
 
 That a name puts tokens together by merges which the reference takes whole
 (`ignore_merges`, as with `smaug-bpe` for Llama 3) is noted: the converter itself picks
@@ -68,12 +70,19 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if isinstance(splitting, Absent):
         yield NoEvidence(splitting.reason)
         return
-    if not splitting.right:
-        yield NoEvidence("llama.cpp has no splitter that does what the reference's does")
-        return
     name = _name(gguf)
     if name in splitting.right:
         yield from _merging(conversion, splitting.right)
+        return
+    # Before an alarm: the converter's own answer, which costs the whole vocabulary.
+    named = conversion.names
+    if isinstance(named, Absent):
+        yield NoEvidence(named.reason)
+    elif named:
+        if all(name not in SPLITTERS[usual].names for usual in named):
+            yield _other_name(gguf, name, named[0], splitting)
+    elif not splitting.right:
+        yield NoEvidence("llama.cpp has no splitter that does what the reference's does")
     elif SPLITTERS[splitting.right[0]].raw != (name in SPLITTERS and SPLITTERS[name].raw):
         yield NoEvidence("the reference has another kind of tokenizer than the file")
     else:

@@ -32,6 +32,7 @@ def said(
     kind: str = "gpt2",
     ignore_merges: bool = False,
     others: dict[str, FieldValue] | None = None,
+    names: tuple[str, ...] | Absent = (),
 ) -> list[Outcome]:
     file = {**tokens(4, kind), **(others or {}), **({} if pre is None else {PRE: pre})}
     json = TokenizerJson(model="BPE", ids={}, options={"ignore_merges": ignore_merges})
@@ -44,7 +45,11 @@ def said(
         load_text=lambda _: MISSING,
     )
     reference = replace(checkpoint(), tokenizer_files=files)
-    subject = replace(conversion(file, reference=reference), load_splitting=lambda: found)
+    subject = replace(
+        conversion(file, reference=reference),
+        load_splitting=lambda: found,
+        load_names=lambda: names,
+    )
     return list(check(subject, SETTINGS))
 
 
@@ -182,3 +187,21 @@ def test_another_file_is_held_to_its_name(other: dict[str, FieldValue], wanted: 
     subject = conversion({**tokens(4), PRE: "deepseek-v3"}, reference=reference)
     found = [each.expected for each in check(subject, SETTINGS) if isinstance(each, Hit)]
     assert found == ([] if wanted is None else [wanted])
+
+
+@pytest.mark.parametrize("right", [(), ("qwen2",)])
+def test_the_converters_own_name_is_right_as_well(right: tuple[str, ...]) -> None:
+    assert said(splitting(*right), "jais", names=("gpt-2",)) == []
+    assert said(splitting(*right), "starcoder", names=("gpt-2", "starcoder")) == []
+
+
+@pytest.mark.parametrize("right", [(), ("qwen2",)])
+def test_the_converters_own_name_is_the_one_to_give(right: tuple[str, ...]) -> None:
+    (found,) = said(splitting(*right), "gpt-2", names=("starcoder",))
+    assert isinstance(found, Hit)
+    assert found.repair == SetPreTokenizer(name="starcoder")
+    assert found.message.startswith("needs the splitter 'starcoder', ")
+
+
+def test_no_alarm_before_the_converter_was_asked() -> None:
+    assert said(splitting("qwen2"), "gpt-2", names=MISSING) == [NoEvidence("not at hand")]
