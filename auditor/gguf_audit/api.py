@@ -38,13 +38,15 @@ def audit(
     lengths: tuple[int, ...] = (),
     weights: Literal["none"] = "none",
     probe: bool = False,
+    jobs: int | None = 1,
 ) -> Report:
-    """Audit files or folders, each by itself or against one reference.
+    """Audit what targets mean, each file by itself or against one reference.
 
+    A target is what ``gguf-audit check`` takes: a path, a repository, an address.
     ``against`` is what ``open_checkpoint`` takes, or ``auto``: what each file names.
     ``select`` and ``ignore`` take rule codes, families or names; ``lengths`` the
     context lengths of the cache table, in tokens; ``probe`` asks the installed llama.cpp
-    about every model. What can't be audited is in the report. Raises CatalogueError where
+    about every model; ``jobs`` is the number of processes, ``None`` for what suits. What can't be audited is in the report. Raises CatalogueError where
     the rules can't be loaded, ``UnknownRuleError`` for a code that no rule has, and
     UnsupportedError for weights, which no rule reads yet.
     """
@@ -57,6 +59,7 @@ def audit(
         rules=catalogue.choose(catalogue.load(), select=select, ignore=ignore),
         lengths=lengths,
         probe=probe,
+        jobs=jobs,
     )
 
 

@@ -5,7 +5,9 @@ The only module that composes. Whatever one target does, the others are audited.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
@@ -16,6 +18,7 @@ from gguf_audit.causes import UNPUBLISHED, one_per_cause
 from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import (
     AuditError,
+    CrashedError,
     LimitError,
     MalformedError,
     ReferenceUnavailableError,
@@ -31,6 +34,7 @@ from gguf_audit.evidence import (
     Settings,
 )
 from gguf_audit.expectation import lacks
+from gguf_audit.formats.gguf import shard_name
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
 from gguf_audit.rule import (
@@ -71,6 +75,11 @@ __all__ = ["RUNTIMES", "audit_targets"]
 
 #: Runtimes whose behaviour the report means, and the build it was measured on.
 RUNTIMES = {"llama.cpp": "b11434", "vllm": "0.33.0"}
+#: Files from which on several processes are quicker than one.
+_MANY = 16
+
+#: What an audit says, and what the other files of a folder can be held against.
+_Audited = tuple[SubjectReport, SetMember | ProjectorMember | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +116,9 @@ def audit_targets(
     require: frozenset[str] = frozenset(),
     probe: bool = False,
     policy: Policy | None = None,
+    jobs: int | None = 1,
+    part: tuple[int, int] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
@@ -117,7 +129,10 @@ def audit_targets(
     ``require`` (of ``REQUIRABLE``) makes a missing part of the reference an audit that
     failed, ``probe`` asks an installed llama.cpp about every model. ``policy`` has what
     files must keep to, and what a file is held against where ``against`` names nothing;
-    rules, levels and requirements of it are the caller's to pass on. Never raises
+    rules, levels and requirements of it are the caller's to pass on. ``jobs`` is the
+    number of processes, ``None`` for what suits; of the models ``part`` takes every so
+    manieth, (1, 3) the first, the fourth and so on. ``progress`` is told the files done,
+    their number and the last one's name. Never raises
     AuditError: what can't be audited is in the report.
     """
     reference: Reference = None
@@ -145,27 +160,133 @@ def audit_targets(
         references=references if against is None else None,
     )
     places = Targets()
-    subjects = tuple(
-        subject for target in targets for subject in _target(places.locate(target), wanted)
+    found = [
+        _Item(target, located)
+        for target in range(len(targets))
+        for located in places.locate(targets[target])
+    ]
+    mine = found if part is None else _part(found, *part)
+    subjects = tuple(_subjects(mine, wanted, _jobs(jobs, mine, wanted), progress))
+    return Report(
+        version=gguf_audit.__version__,
+        runtimes=RUNTIMES,
+        subjects=subjects,
+        elsewhere=len(found) - len(mine),
     )
-    return Report(version=gguf_audit.__version__, runtimes=RUNTIMES, subjects=subjects)
 
 
-def _target(found: Iterable[Located], wanted: _Wanted) -> Iterator[SubjectReport]:
-    """Audit what a target means: of a set in a folder one subject, not one per shard.
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One file that was found, and the number of the target that it was found by."""
+
+    target: int
+    located: Located
+
+    @property
+    def model(self) -> tuple[object, ...]:
+        """What files have in common whose names say that they are shards of one set."""
+        folder, name = os.path.split(self.located.name)
+        shard = shard_name(name) if self.located.found else None
+        if shard is None:
+            return (self.target, self.located.name)
+        return (self.target, folder, shard.stem, shard.count)
+
+
+def _part(found: Sequence[_Item], number: int, parts: int) -> list[_Item]:
+    """Return the files of one part of several, a set's shards together."""
+    models: dict[tuple[object, ...], int] = {}
+    return [
+        item for item in found if models.setdefault(item.model, len(models)) % parts == number - 1
+    ]
+
+
+def _jobs(jobs: int | None, items: Sequence[_Item], wanted: _Wanted) -> int:
+    """Return how many processes shall work, one where more don't pay."""
+    if jobs == 1 or len(items) < 2 or (jobs is None and len(items) < _MANY):
+        return 1
+    from gguf_audit.parallel import CAN_FORK, cores
+
+    if not CAN_FORK:
+        return 1
+    if isinstance(wanted.reference, Checkpoint):
+        # Read here, it is read once and not once in every process.
+        for part in ("tokenizer", "tensors"):
+            with contextlib.suppress(AuditError):
+                getattr(wanted.reference, part)
+    return min(jobs or cores(), len(items))
+
+
+def _subjects(
+    items: Sequence[_Item],
+    wanted: _Wanted,
+    jobs: int,
+    progress: Callable[[int, int, str], None] | None,
+) -> Iterator[SubjectReport]:
+    """Audit what the targets mean: of a set in a folder one subject, not one per shard.
 
     What a set's own count says are its shards; a name alone could hide another model.
     """
-    covered: set[str] = set()
+    covered: set[tuple[int, str]] = set()
     members: list[SetMember | ProjectorMember] = []
-    for located in found:
-        if located.found and located.name in covered:
-            continue
-        subject, member = _audit(located, wanted)
-        covered.update(located.covers([file.name for file in subject.files]))
+    before = 0
+    for done, (item, (subject, member)) in _audited(items, wanted, jobs, covered):
+        if item.target != before:
+            yield from _compared(members, wanted)
+            members, before = [], item.target
+        names = item.located.covers([file.name for file in subject.files])
+        covered.update((item.target, name) for name in names)
         if member is not None:
             members.append(member)
+        if progress is not None:
+            progress(done, len(items), subject.target)
         yield subject
+    yield from _compared(members, wanted)
+
+
+def _audited(
+    items: Sequence[_Item], wanted: _Wanted, jobs: int, covered: AbstractSet[tuple[int, str]]
+) -> Iterator[tuple[int, tuple[_Item, _Audited]]]:
+    """Yield each file that no set has covered before, its number, and its audit."""
+
+    def skip(item: _Item) -> bool:
+        return item.located.found and (item.target, item.located.name) in covered
+
+    if jobs == 1:
+        for number, item in enumerate(items, 1):
+            if not skip(item):
+                yield number, (item, _audit(item.located, wanted))
+        return
+    from gguf_audit.parallel import in_order
+
+    begun: set[tuple[object, ...]] = set()
+
+    def later(item: _Item) -> bool:
+        # Another shard of a set that is under way, most likely.
+        known = item.model in begun
+        begun.add(item.model)
+        return known
+
+    yield from enumerate(
+        in_order(
+            lambda item: _audit(item.located, wanted),
+            items,
+            jobs=jobs,
+            crashed=lambda item: (_crashed(item.located, wanted), None),
+            skip=skip,
+            hold=later,
+        ),
+        1,
+    )
+
+
+def _crashed(located: Located, wanted: _Wanted) -> SubjectReport:
+    message = "the process that audited it ended, out of memory perhaps"
+    return _unread(located, wanted, CrashedError(message))
+
+
+def _compared(
+    members: Sequence[SetMember | ProjectorMember], wanted: _Wanted
+) -> Iterator[SubjectReport]:
     models = [each for each in members if isinstance(each, SetMember)]
     groups: list[SetSubject | PairSubject] = [*sets_of(models), *pairs_of(members)]
     for several in groups:
@@ -188,27 +309,17 @@ def _named(references: References, gguf: Gguf, located: Located) -> Reference:
         return error
 
 
-def _audit(
-    located: Located, wanted: _Wanted
-) -> tuple[SubjectReport, SetMember | ProjectorMember | None]:
+def _audit(located: Located, wanted: _Wanted) -> _Audited:
     """Audit a model; of one in a folder, say as well what others can be held against."""
     report, member = _read(located, wanted)
     return replace(report, source=_source_facts(located)), member
 
 
-def _read(
-    located: Located, wanted: _Wanted
-) -> tuple[SubjectReport, SetMember | ProjectorMember | None]:
+def _read(located: Located, wanted: _Wanted) -> _Audited:
     try:
         gguf = located.open()
     except AuditError as error:
-        unread = SubjectReport(
-            target=located.name,
-            kind="imatrix" if is_old_imatrix(located.name) else "other",
-            reference=_reference_facts(wanted.reference),
-            errors=(Problem.of(_placed(error, located.name)),),
-        )
-        return unread, None
+        return _unread(located, wanted, error), None
     wanted = _governed(located.name, wanted)
     if wanted.named is not None:
         wanted = replace(wanted, reference=_named(wanted.named, gguf, located))
@@ -223,6 +334,15 @@ def _read(
     except AuditError as error:
         problem = Problem.of(_placed(error, located.name))
         return replace(report, errors=(*report.errors, problem)), None
+
+
+def _unread(located: Located, wanted: _Wanted, error: AuditError) -> SubjectReport:
+    return SubjectReport(
+        target=located.name,
+        kind="imatrix" if is_old_imatrix(located.name) else "other",
+        reference=_reference_facts(wanted.reference),
+        errors=(Problem.of(_placed(error, located.name)),),
+    )
 
 
 def _governed(target: str, wanted: _Wanted) -> _Wanted:

@@ -14,6 +14,7 @@ from gguf_audit.where import Where
 __all__ = [
     "AuditError",
     "CatalogueError",
+    "CrashedError",
     "LimitError",
     "MalformedError",
     "ProbeError",
@@ -88,6 +89,12 @@ class CatalogueError(AuditError):
     """The rules can't be loaded as they should: none, one twice, a broken provider."""
 
     code = "catalogue"
+
+
+class CrashedError(AuditError):
+    """The process that audited a target ended before it was done."""
+
+    code = "crashed"
 
 
 class Refused(AuditError):  # noqa: N818 - it is the runtime's verdict, not our error

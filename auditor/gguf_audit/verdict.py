@@ -335,8 +335,15 @@ class Report:
     #: Runtime -> the build or version whose behaviour is meant.
     runtimes: Mapping[str, str]
     subjects: tuple[SubjectReport, ...]
+    #: Files that were found and left to others: the other parts of ``--shard``.
+    elsewhere: int = 0
     policy: PolicyFacts | None = None
     baseline: BaselineFacts | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there was nothing to audit, for whoever has the other parts neither."""
+        return not self.subjects and not self.elsewhere
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -374,7 +381,7 @@ class Report:
         ):
             return 1
         if not self.subjects:
-            return 3
+            return 3 if self.empty else 0
         gaps = (subject.incomplete(allow_unknown=allow_unknown) for subject in self.subjects)
         return 3 if any(gaps) else 0
 

@@ -15,6 +15,7 @@ import typer
 
 from gguf_audit.cli import policy as policies
 from gguf_audit.cli.outcome import end, open_special, print_out, write_out
+from gguf_audit.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gguf_audit.catalogue import Page
@@ -63,6 +64,7 @@ _REPORT = re.compile(
     r"|<!doctype html>\s<html lang=\"en\"><head>.*<title>gguf-audit: "
     r"|::(error|warning|notice) (file=|title=)|nothing was audited: "
 )
+_SHARD = re.compile(r"(?P<number>[0-9]{1,6})/(?P<parts>[0-9]{1,6})", re.ASCII)
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
 _LONGEST_CONTEXT = 2**32 - 1
 
@@ -113,6 +115,8 @@ class _Wanted:
     output: Path | None
     allow_unknown: bool
     probe: bool
+    jobs: int | None
+    shard: str | None
     quiet: bool
     verbose: bool
     governed_by: policies.Asked
@@ -202,6 +206,24 @@ def command(
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="An unknown architecture is no failure.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=256,
+            metavar="N",
+            help="Processes at work. Default: one, for many files as many as there are cores.",
+            show_default=False,
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="i/n",
+            help="Only the i-th of n parts of the models that are found.",
+            show_default=False,
+        ),
+    ] = None,
     probe: Annotated[
         bool, typer.Option("--probe", help="Ask the installed llama.cpp about every model too.")
     ] = False,
@@ -232,6 +254,8 @@ def command(
         output=None if output == Path("-") else output,
         allow_unknown=allow_unknown,
         probe=probe,
+        jobs=jobs,
+        shard=shard,
         quiet=quiet,
         verbose=verbose,
         governed_by=policies.Asked(
@@ -251,6 +275,7 @@ def _check(wanted: _Wanted) -> int:
 
     if wanted.quiet and wanted.verbose:
         raise typer.BadParameter("choose one", param_hint="-q / -v")
+    part = None if wanted.shard is None else _part(wanted.shard)
     lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
     special = None if wanted.output is None else _open_output(wanted.output)
     installed = catalogue.load()
@@ -271,18 +296,22 @@ def _check(wanted: _Wanted) -> int:
         raise typer.BadParameter(str(error)) from None
     if not rules:
         raise typer.BadParameter("no rule is left to run", param_hint="--select / --ignore")
-    report = engine.audit_targets(
-        wanted.targets,
-        against=wanted.against,
-        rules=rules,
-        ignored=catalogue.choose(installed, select=ignore) if ignore else {},
-        insisted=rules.keys() if select else frozenset(),
-        severities=severities,
-        lengths=lengths,
-        require=require,
-        probe=wanted.probe,
-        policy=policy,
-    )
+    with progress_bar(sys.stderr, wanted=not wanted.quiet) as progress:
+        report = engine.audit_targets(
+            wanted.targets,
+            against=wanted.against,
+            rules=rules,
+            ignored=catalogue.choose(installed, select=ignore) if ignore else {},
+            insisted=rules.keys() if select else frozenset(),
+            severities=severities,
+            lengths=lengths,
+            require=require,
+            probe=wanted.probe,
+            policy=policy,
+            jobs=wanted.jobs,
+            part=part,
+            progress=progress,
+        )
     report = governed.judge(report, ran=rules.keys())
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
     fail_on = fail_on or FailOn.ERROR
@@ -374,6 +403,13 @@ def _lengths(items: list[str]) -> tuple[int, ...]:
     if not all(0 < length <= _LONGEST_CONTEXT for length in lengths):
         raise typer.BadParameter(f"lengths go from 1 to {_LONGEST_CONTEXT}", param_hint="--ctx")
     return lengths
+
+
+def _part(shard: str) -> tuple[int, int]:
+    found = _SHARD.fullmatch(shard)
+    if found is None or not 1 <= int(found["number"]) <= int(found["parts"]):
+        raise typer.BadParameter("expected i/n with i from 1 to n", param_hint="--shard")
+    return int(found["number"]), int(found["parts"])
 
 
 def _evidence(items: list[str]) -> frozenset[str]:

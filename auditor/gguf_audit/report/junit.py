@@ -37,7 +37,7 @@ def render(
     root = ET.Element("testsuites", name="gguf-audit")
     for subject in report.subjects:
         root.append(_suite(subject, pages or {}, fail_on, allow_unknown))
-    if not report.subjects:
+    if report.empty:
         root.append(_nothing())
     for suite in root:
         _count(suite)

@@ -162,7 +162,7 @@ def _location(subject: SubjectReport, where: Where, checkout: Checkout) -> dict[
 
 
 def _notifications(report: Report, checkout: Checkout) -> Iterator[dict[str, object]]:
-    if not report.subjects:
+    if report.empty:
         yield _notification("error", "there was nothing to audit")
     for subject in report.subjects:
         for error in subject.errors:

@@ -56,11 +56,11 @@ def render(
             lines += ["", *table]
         if skips := list(_skips(report.skips, style)):
             lines += ["", *skips]
-    if not report.subjects:
+    if report.empty:
         lines = [style.paint("NOT AUDITED", Paint.BAD) + "  there was nothing to audit"]
-    elif len(report.subjects) > 1 or style.detail is not Detail.VERDICT:
+    elif len(report.subjects) != 1 or style.detail is not Detail.VERDICT:
         lines += ["", summary(report)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
 def _verdict(subject: SubjectReport, report: Report, style: Style) -> Iterator[str]:

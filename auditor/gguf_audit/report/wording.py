@@ -131,8 +131,10 @@ def models(subjects: Iterable[SubjectReport]) -> int:
 
 def summary(report: Report) -> str:
     """Return in one line what was found in all subjects."""
-    if not report.subjects:
+    if report.empty:
         return "nothing was audited: there was nothing to audit"
+    if not report.subjects:
+        return f"0 models: the {plural(report.elsewhere, 'file')} found are of other parts"
     counts = report.summary
     says = [
         plural(counts.errors, "error"),

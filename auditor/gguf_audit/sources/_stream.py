@@ -45,6 +45,10 @@ class Traffic:
     requests: int = 0
     bytes: int = 0
 
+    def __reduce__(self) -> tuple[type[Traffic], tuple[()]]:
+        # Another process counts what it spends itself.
+        return Traffic, ()
+
     def take(self) -> Traffic:
         """Return what was counted, and count from nothing again."""
         taken = Traffic(self.requests, self.bytes)

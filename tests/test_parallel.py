@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine_subjects import ALL, KEYS, TENSORS, rule, write_checkpoint
+from gguf_audit import engine
+from gguf_audit.engine import audit_targets
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.parallel import CAN_FORK, cores, in_order
+from gguf_audit.rule import OnModel, Outcome, Rule, Severity
+from gguf_audit.testing import write_gguf, write_split_gguf
+from gguf_audit.verdict import Problem
+from gguf_audit.where import Where
+
+pytestmark = pytest.mark.skipif(not CAN_FORK, reason="processes are forked on Linux alone")
+
+
+def never(item: int) -> bool:
+    return item < 0
+
+
+def lost(item: int) -> int:
+    return -item
+
+
+def run(work: object, items: list[int], jobs: int = 2) -> list[tuple[int, object]]:
+    assert callable(work)
+    return list(in_order(work, items, jobs=jobs, crashed=lost, skip=never, hold=never))
+
+
+def test_results_come_in_the_items_order_from_several_processes() -> None:
+    def work(item: int) -> tuple[int, int]:
+        time.sleep(0.05 if item % 3 == 0 else 0)
+        return item, os.getpid()
+
+    found = run(work, list(range(30)))
+    assert [item for item, _ in found] == list(range(30))
+    processes = {result[1] for _, result in found if isinstance(result, tuple)}
+    assert 1 <= len(processes) <= 2
+    assert os.getpid() not in processes
+    assert multiprocessing.active_children() == []
+
+
+def test_an_item_whose_process_dies_is_told_and_no_other_is_lost() -> None:
+    def work(item: int) -> int:
+        if item in (3, 4, 19):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item * 10
+
+    found = run(work, list(range(1, 20)))
+    assert found == [(item, -item if item in (3, 4, 19) else item * 10) for item in range(1, 20)]
+
+
+def test_an_exception_is_raised_where_the_result_would_be() -> None:
+    def work(item: int) -> int:
+        return 10 // item
+
+    with pytest.raises(ZeroDivisionError):
+        run(work, [5, 2, 0, 1])
+    assert multiprocessing.active_children() == []
+
+
+def test_no_more_is_under_way_than_the_processes_need() -> None:
+    begun: list[int] = []
+
+    def items() -> object:
+        for item in range(100):
+            begun.append(item)
+            yield item
+
+    found = in_order(lost, items(), jobs=2, crashed=lost, skip=never, hold=never)  # type: ignore[arg-type] # a generator of ints
+    assert next(found) == (0, 0)
+    assert len(begun) < 12
+    found.close()  # type: ignore[attr-defined] # it is a generator
+    assert multiprocessing.active_children() == []
+
+
+def test_what_is_held_is_begun_when_its_turn_has_come() -> None:
+    done: list[int] = []
+    results = in_order(
+        lost,
+        [1, 2, 3, 4],
+        jobs=2,
+        crashed=lost,
+        skip=lambda item: item == 3 and 2 in done,
+        hold=lambda item: item in (3, 4),
+    )
+    for item, _ in results:
+        done.append(item)
+    assert done == [1, 2, 4]
+
+
+def test_there_are_cores() -> None:
+    assert cores() >= 1
+
+
+# The engine with several
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for number in range(6):
+        write_gguf(
+            folder / f"m{number}.gguf", {**KEYS, "tokenizer.ggml.eos_token_id": 10**6}, TENSORS
+        )
+    write_split_gguf(folder, KEYS, TENSORS, shards=3, stem="set")
+    (folder / "broken.gguf").write_bytes(b"GGUF")
+    return folder
+
+
+def test_several_processes_say_the_same(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    reference = str(write_checkpoint(tmp_path / "reference"))
+    targets = [str(models), str(models / "m1.gguf"), str(tmp_path / "none.gguf")]
+    one, several = (
+        audit_targets(targets, against=reference, rules=ALL, jobs=jobs).to_dict() for jobs in (1, 3)
+    )
+    assert several == one
+
+
+def test_a_model_whose_process_dies_is_not_audited(models: Path) -> None:
+    def dies(subject: Model, settings: Settings) -> Iterator[Outcome]:
+        del settings
+        if subject.gguf.name.endswith("m2.gguf"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return iter(())
+
+    deadly = Rule(
+        id="AA001",
+        name="aa",
+        levels=tuple(Severity),
+        check=OnModel(dies),
+        authority="none",
+    )
+    report = audit_targets([str(models)], rules={"AA001": deadly}, jobs=2)
+    told = {Path(subject.target).name: subject.errors for subject in report.subjects}
+    assert told.pop("m2.gguf") == (
+        Problem(
+            code="crashed",
+            message="the process that audited it ended, out of memory perhaps",
+            where=Where(file=str(models / "m2.gguf")),
+        ),
+    )
+    assert len(told.pop("broken.gguf")) == 1
+    assert set(told.values()) == {()}
+    assert len(told) == 6  # m0 to m5 without m2, and the set.
+
+
+def test_parts_are_disjoint_whole_and_keep_sets_together(models: Path) -> None:
+    rules = {"AA001": rule("AA001")}
+    whole = audit_targets([str(models)], rules=rules)
+    parts = [audit_targets([str(models)], rules=rules, part=(number, 3)) for number in (1, 2, 3)]
+    targets = [[subject.target for subject in part.subjects] for part in parts]
+    assert sorted(name for part in targets for name in part) == sorted(
+        subject.target for subject in whole.subjects
+    )
+    assert [len(part) for part in targets] == [3, 3, 2]
+    assert all(part.elsewhere for part in parts)
+    beyond = audit_targets([str(models / "m1.gguf")], rules=rules, part=(2, 2))
+    assert (beyond.subjects, beyond.exit_code()) == ((), 0)
+
+
+def test_progress_is_told_of_each_file(models: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    rules = {"AA001": rule("AA001")}
+    for jobs in (1, 2):
+        audit_targets(
+            [str(models)], rules=rules, jobs=jobs, progress=lambda *each: told.append(each)
+        )
+    assert [name for _, _, name in told[: len(told) // 2]] == [
+        name for _, _, name in told[len(told) // 2 :]
+    ]
+    assert {total for _, total, _ in told} == {10}
+
+
+def test_few_files_are_not_worth_a_process(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes: list[int] = []
+
+    def seen(subject: Model, settings: Settings) -> Iterator[Outcome]:
+        del subject, settings
+        processes.append(os.getpid())  # A list that no other process shares.
+        return iter(())
+
+    look = Rule(
+        id="AA001",
+        name="aa",
+        levels=tuple(Severity),
+        check=OnModel(seen),
+        authority="none",
+    )
+    audit_targets([str(models)], rules={"AA001": look}, jobs=None)
+    assert len(processes) == 7
+    processes.clear()
+    monkeypatch.setattr(engine, "_MANY", 2)
+    audit_targets([str(models)], rules={"AA001": look}, jobs=None)
+    assert processes == []
