@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from gguf_audit.subject import Array, Field, Gguf, Scalar, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec
 
-__all__ = ["FAULTS", "Fault", "TensorFault", "inject"]
+__all__ = ["FAULTS", "Fault", "Keys", "TensorFault", "copied", "inject"]
 
 BLOCK = "blk.0."
 Keys = dict[str, FieldValue]
@@ -65,8 +65,7 @@ class TensorFault:
 
 def inject(gguf: Gguf, fault: Fault | TensorFault) -> tuple[Keys, list[TensorSpec]] | None:
     """Return keys and tensors of a file with the fault, ``None`` where it can't have it."""
-    keys: Keys = {name: _typed(field) for name, field in gguf.fields.items()}
-    tensors = [TensorSpec(each.name, each.shape, each.type) for each in gguf.tensors.values()]
+    keys, tensors = copied(gguf)
     if isinstance(fault, TensorFault):
         chosen = [index for index, each in enumerate(tensors) if str(each.name).startswith(BLOCK)]
         if not chosen:
@@ -84,6 +83,12 @@ def inject(gguf: Gguf, fault: Fault | TensorFault) -> tuple[Keys, list[TensorSpe
     else:
         keys[key] = changed
     return keys, tensors
+
+
+def copied(gguf: Gguf) -> tuple[Keys, list[TensorSpec]]:
+    """Return the keys and tensors of a file, to be written again."""
+    keys: Keys = {name: _typed(field) for name, field in gguf.fields.items()}
+    return keys, [TensorSpec(each.name, each.shape, each.type) for each in gguf.tensors.values()]
 
 
 def _typed(field: Field) -> FieldValue:

@@ -52,7 +52,8 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     if not isinstance(companion.checkpoint, Absent) and isinstance(companion.base, Absent):
         adapter = companion.checkpoint.adapter
         if not isinstance(adapter, Absent) and isinstance(companion.checkpoint.config, Absent):
-            return  # the adapter's own folder: nobody asked about its model
+            yield NoEvidence("whether it fits its model isn't known: give that with --against")
+            return
     pairs = pairs_of(gguf).pairs
     base = base_of(companion, pairs)
     if isinstance(base, Absent):

@@ -3,7 +3,8 @@
 ## What it does
 Looks for what the loader asks for: `general.type` is `adapter`, `adapter.type` is `lora`, an
 architecture is named, every tensor is half of a complete pair (or a norm), and both halves
-have one rank. Alpha has to be a float; where it is absent or 0, that is said as well.
+have one rank. Alpha has to be a float; where it is absent or 0, that is said as well. Where the
+model isn't known, so is a pair for the embedding alone, which may be tied to the output.
 
 ## Why it matters
 llama.cpp stops at the first of these. Without alpha it loads the adapter and adds it at its
@@ -23,11 +24,12 @@ from collections.abc import Iterator
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.lora import EMBEDDING, Pair, Pairs, pairs_of
-from gguf_audit.subject import Array, Gguf, ValueType
+from gguf_audit.subject import Absent, Array, Gguf, ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 
 ALPHA = "adapter.lora.alpha"
+OUTPUT = "output.weight"
 INVOCATION = "adapter.alora.invocation_tokens"
 NAMED = (("general.type", "adapter"), ("adapter.type", "lora"))
 TEXTS = ("adapter.lora.task_name", "adapter.lora.prompt_prefix")
@@ -51,7 +53,18 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     ):
         yield _key(gguf, INVOCATION, "an array of u32")
     yield from _alpha(gguf)
-    yield from _tensors(pairs_of(gguf))
+    found = pairs_of(gguf)
+    yield from _tensors(found)
+    if (
+        EMBEDDING in found.pairs
+        and OUTPUT not in found.pairs
+        and isinstance(companion.base, Absent)
+    ):
+        yield Hit(
+            message=f"llama.cpp aborts on a pair for {EMBEDDING} if the model's output is tied to it",
+            where=Where(tensor=f"{EMBEDDING}.lora_a"),
+            level=Severity.INFO,
+        )
 
 
 def _key(gguf: Gguf, key: str, wanted: str) -> Hit:
@@ -122,7 +135,7 @@ def _lost(message: str, names: tuple[str, ...] | list[str]) -> Hit:
 RULE = Rule(
     id="PKG040",
     name="adapter-unloadable",
-    levels=(Severity.ERROR, Severity.WARNING),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnCompanion(check, kinds=("adapter",)),
     defers_to=("PKG041",),
     authority="llama.cpp b11434 src/llama-adapter.cpp llama_adapter_lora_init_impl, get_scale",

@@ -128,5 +128,6 @@ RULE = Rule(
     name="projector-key-missing",
     levels=(Severity.ERROR,),
     check=OnCompanion(check, kinds=("mmproj",)),
+    defers_to=("PKG038",),
     authority="llama.cpp b11434 tools/mtmd/clip.cpp load_hparams",
 )

@@ -24,7 +24,8 @@ from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.runtime.clip import encodings, required
+from gguf_audit.runtime.clip import Encoding, blocks_of, encodings, required
+from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 
@@ -46,7 +47,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
                     f"{encoding.type} needs {listed(missing)}, absent from the file:"
                     " llama.cpp won't load it"
                 ),
-                where=Where(tensor=missing[0]),
+                where=Where(key=_key(gguf, encoding, missing), tensor=missing[0]),
                 expected=missing,
                 actual=[],
                 level=Severity.ERROR,
@@ -54,10 +55,19 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             )
 
 
+def _key(gguf: Gguf, encoding: Encoding, missing: list[str]) -> str | None:
+    """Return the key that tells of more blocks than have tensors, where that is all."""
+    there = tuple(f"{encoding.prefix}.blk.{index}." for index in blocks_of(gguf, encoding.prefix))
+    blocks = f"{encoding.prefix}.blk."
+    beyond = all(name.startswith(blocks) and not name.startswith(there) for name in missing)
+    return encoding.named("block_count") if there and beyond else None
+
+
 RULE = Rule(
     id="PKG033",
     name="projector-tensor-missing",
     levels=(Severity.ERROR,),
     check=OnCompanion(check, kinds=("mmproj",)),
+    defers_to=("PKG038",),
     authority="llama.cpp b11434 tools/mtmd/clip.cpp load_tensors",
 )

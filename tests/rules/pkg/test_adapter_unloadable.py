@@ -11,7 +11,7 @@ from gguf_audit.subject import Gguf, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.adapter_unloadable import check
-from rule_subjects import SETTINGS
+from rule_subjects import LLAMA, SETTINGS
 
 QUERY = "blk.2.attn_q.weight"
 ALPHA = "adapter.lora.alpha"
@@ -85,7 +85,7 @@ def test_fires_for_half_a_pair(half: str) -> None:
         {f"{QUERY}.lora_a": (64, 4)},
         # stored as the finetune example of old did
         {f"{QUERY}.lora_a": (8, 64)},
-        {"token_embd.weight.lora_a": (8, 100), "token_embd.weight.lora_b": (4, 64)},
+        {"output.weight.lora_a": (64, 8), "output.weight.lora_b": (4, 100)},
     ],
 )
 def test_fires_for_tensors_that_are_refused(shapes: Tensors) -> None:
@@ -100,10 +100,33 @@ def test_fires_for_no_pairs() -> None:
     ]
 
 
+EMBEDDING: Tensors = {
+    "token_embd.weight.lora_a": (8, 100),
+    "token_embd.weight.lora_b": (8, 64),
+}
+
+
+def test_fires_as_an_info_for_an_embedding_that_may_be_tied() -> None:
+    assert said(adapter(shapes=EMBEDDING)) == [
+        Hit(
+            message=(
+                "llama.cpp aborts on a pair for token_embd.weight if the model's output is tied to it"
+            ),
+            where=Where(tensor="token_embd.weight.lora_a"),
+            level=Severity.INFO,
+        )
+    ]
+
+
+def test_silent_for_an_embedding_where_the_model_is_known() -> None:
+    held = companion(adapter(shapes=EMBEDDING), "adapter", base=LLAMA)
+    assert list(check(held, SETTINGS)) == []
+
+
 def test_silent_for_right_adapters() -> None:
     assert said(adapter()) == []
-    embedding = {"token_embd.weight.lora_a": (8, 100), "token_embd.weight.lora_b": (8, 64)}
-    assert said(adapter(shapes=embedding)) == []
+    output = {"output.weight.lora_a": (64, 8), "output.weight.lora_b": (8, 100)}
+    assert said(adapter(shapes={**EMBEDDING, **output})) == []
     experts = {
         "blk.0.ffn_up_exps.weight.lora_a": (64, 2, 8),
         "blk.0.ffn_up_exps.weight.lora_b": (2, 64, 8),

@@ -72,7 +72,7 @@ def test_fires_for_blocks_that_arent_there() -> None:
     gguf = gemma(changed={"clip.vision.block_count": 3})
     [hit] = said(gguf)
     assert isinstance(hit, Hit)
-    assert hit.where.tensor == "v.blk.2.attn_out.weight"
+    assert hit.where == Where(key="clip.vision.block_count", tensor="v.blk.2.attn_out.weight")
 
 
 def test_fires_for_what_says_the_width() -> None:
