@@ -15,6 +15,7 @@ from engine_subjects import (
     write_model,
 )
 from gguf_audit.engine import audit_targets
+from gguf_audit.limits import LIMITS
 from gguf_audit.rule import (
     Rule,
     Severity,
@@ -145,9 +146,13 @@ def test_folding(
 
 
 def test_thousands_of_hits_fold_in_no_time(model: Path) -> None:
-    many = [hit("effect", f"k{index}") for index in range(20_000)]
-    subject = audit(model, CAUSE, rule("ZZ001", *many, defers_to=("AA001",)))
-    assert len(subject.findings) == 20_001
+    most = LIMITS.findings_of_rule
+    many = [
+        rule(f"ZZ{n:03}", *(hit("effect", f"k{n}.{i}") for i in range(most)), defers_to=("AA001",))
+        for n in range(100)
+    ]
+    subject = audit(model, CAUSE, *many)
+    assert len(subject.findings) == 100 * most + 1
 
 
 # Severity
