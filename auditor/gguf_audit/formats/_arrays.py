@@ -46,6 +46,8 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 _CHUNK = 1 << 16
 #: Bytes read at once where nothing is decoded.
 _STORED_BYTES = 1 << 20
+#: Bytes of strings that are searched in one piece; 262,144 tokens take 4 MiB.
+_SEARCHED_BYTES = 1 << 25
 
 
 class Items:
@@ -89,6 +91,25 @@ class Items:
         for start in range(self._offset, self._end, _STORED_BYTES):
             yield self._source.read(start, min(_STORED_BYTES, self._end - start))
 
+    def some(self, indexes: frozenset[int], starts: tuple[str, ...]) -> Mapping[int, str]:
+        """Return the strings with these indexes, and those that begin with such a text.
+
+        Goes through the bytes, and decodes what it returns; AuditError as for all.
+        """
+        size = self._end - self._offset
+        searchable = self._item_type is ValueType.STRING and self._order == "little"
+        if self._items is not None or not searchable or size > _SEARCHED_BYTES:
+            return {
+                index: item
+                for index, item in enumerate(self())
+                if isinstance(item, str) and (index in indexes or item.startswith(starts))
+            }
+        self._budget(self._count)
+        data = self._source.read(self._offset, size)
+        found = dict(_at_offsets(data, self._count, _begins(data, starts)))
+        found.update(_at_indexes(data, self._count, indexes - found.keys()))
+        return found
+
     def _read(self) -> list[Scalar]:
         cursor = Cursor(self._source, start=self._offset, end=self._end, order=self._order)
         found: list[Scalar] = []
@@ -111,6 +132,43 @@ class Items:
                 f"the array has {items} items, more than the {self._most} that we unpack",
                 where=Where(file=self._source.name, offset=self._offset),
             )
+
+
+def _begins(data: bytes, starts: tuple[str, ...]) -> list[int]:
+    """Return where the length of a string may stand that begins with such a text.
+
+    Six bytes of a length below 65,536 are zero, and no text of a vocabulary has six.
+    """
+    offsets: set[int] = set()
+    for start in starts:
+        pattern = bytes(6) + start.encode("utf-8", "surrogateescape")
+        at = data.find(pattern)
+        while at >= 0:
+            offsets.add(at - 2)
+            at = data.find(pattern, at + 1)
+    return sorted(offsets)
+
+
+def _at_offsets(data: bytes, count: int, offsets: list[int]) -> Iterator[tuple[int, str]]:
+    """Yield index and string of those whose length stands at an offset."""
+    unpack, at, index = STRUCTS["little"][ValueType.UINT64].unpack_from, 0, 0
+    for offset in offsets:
+        while at < offset and index < count:
+            at += 8 + unpack(data, at)[0]
+            index += 1
+        if at == offset and index < count:
+            length = unpack(data, at)[0]
+            yield index, data[at + 8 : at + 8 + length].decode("utf-8", "surrogateescape")
+
+
+def _at_indexes(data: bytes, count: int, indexes: frozenset[int]) -> Iterator[tuple[int, str]]:
+    unpack, at, index = STRUCTS["little"][ValueType.UINT64].unpack_from, 0, 0
+    for wanted in sorted(index for index in indexes if 0 <= index < count):
+        while index < wanted:
+            at += 8 + unpack(data, at)[0]
+            index += 1
+        length = unpack(data, at)[0]
+        yield index, data[at + 8 : at + 8 + length].decode("utf-8", "surrogateescape")
 
 
 def _leaves(cursor: Cursor, item_type: ValueType, count: int) -> Sequence[Scalar]:

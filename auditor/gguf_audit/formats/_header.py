@@ -246,6 +246,7 @@ class _Header:
             size_bytes=cursor.position - offset,
             load=items,
             stored=items.stored,
+            load_some=items.some,
         )
 
     def _array_head(self) -> tuple[ValueType, int]:
