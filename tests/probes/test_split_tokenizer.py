@@ -13,37 +13,7 @@ from gguf_audit.runtime.pre_tokenizers import SPLITTERS
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.subject import Absent, Json, TokenizerJson
-
-CL100K = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-QWEN2 = CL100K.replace("{1,3}", "")
-_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-_TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-O200K = (
-    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_TAIL}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_TAIL}"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-DIGITS: Json = {"type": "Digits", "individual_digits": True}
-
-
-def regex(pattern: str, behavior: str = "Isolated", *, invert: bool = False) -> Json:
-    found: Json = {"Regex": pattern}
-    return {"type": "Split", "pattern": found, "behavior": behavior, "invert": invert}
-
-
-def byte_level(*, regex: bool, prefix: bool = False) -> Json:
-    return {
-        "type": "ByteLevel",
-        "add_prefix_space": prefix,
-        "trim_offsets": True,
-        "use_regex": regex,
-    }
-
-
-def steps(*found: Json) -> Json:
-    return {"type": "Sequence", "pretokenizers": list(found)}
+from published_tokenizers import PUBLISHED, byte_level, regex, steps
 
 
 def made(pre_tokenizer: Json, normalizer: Json = None) -> Splitting:
@@ -52,79 +22,6 @@ def made(pre_tokenizer: Json, normalizer: Json = None) -> Splitting:
     )
     assert isinstance(found, Splitting)
     return found
-
-
-#: Pre-tokenizers as published models have them, and the usual name for each.
-PUBLISHED: dict[str, tuple[Json, Json]] = {
-    "llama-bpe": (steps(regex(CL100K), byte_level(regex=False)), None),
-    "qwen2": (steps(regex(QWEN2), byte_level(regex=False)), {"type": "NFC"}),
-    "gpt-2": (byte_level(regex=True), None),
-    "starcoder": (steps(DIGITS, byte_level(regex=True)), None),
-    "gpt-4o": (steps(regex(O200K, "Removed", invert=True), byte_level(regex=False)), None),
-    "tekken": (
-        steps(
-            regex(O200K.replace(_TAIL, "").replace("{1,3}", "")),
-            byte_level(regex=False),
-        ),
-        None,
-    ),
-    "falcon": (
-        steps(
-            {"type": "Punctuation", "behavior": "Contiguous"},
-            byte_level(regex=True),
-            {"type": "Digits", "individual_digits": False},
-            regex("[0-9][0-9][0-9]"),
-        ),
-        None,
-    ),
-    "laguna": (
-        steps(
-            regex(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext"),
-            regex(QWEN2),
-            byte_level(regex=False),
-        ),
-        None,
-    ),
-    "minicpm5": (
-        steps(
-            regex(r"\p{N}{1,3}"),
-            regex(CL100K.replace("{1,3}", "+")),
-            byte_level(regex=False),
-        ),
-        None,
-    ),
-    "tiny_aya": (
-        steps(regex(r"\d{1,3}(?=(?:\d{3})*\b)"), regex(O200K), byte_level(regex=False)),
-        None,
-    ),
-    "bloom": (
-        steps(
-            regex(" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"),
-            byte_level(regex=False),
-        ),
-        None,
-    ),
-    "seed-coder": (
-        steps(
-            regex(
-                CL100K.replace("{1,3}", "{1}").replace(
-                    r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}\r\n]+"
-                )
-            ),
-            byte_level(regex=False),
-        ),
-        None,
-    ),
-    "gemma4": (
-        {
-            "type": "Split",
-            "pattern": {"String": " "},
-            "behavior": "MergedWithPrevious",
-            "invert": False,
-        },
-        {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
-    ),
-}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -7,6 +7,7 @@ ours and nothing else: no network, no code of the reference's.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import json
 import sys
@@ -29,6 +30,8 @@ __all__ = ["Encoded", "compare", "encode", "names_by_ids", "split"]
 
 _CHILD = Path(__file__).with_name("_tokenizers.py")
 _NAME = "tokenizers"
+#: Digest of a tokenizer.json -> its names: the files of one folder have one reference.
+_NAMES: dict[bytes, tuple[str, ...] | Absent] = {}
 #: What stands for a space where text isn't turned into bytes.
 _SPACE = "\u2581"
 
@@ -70,6 +73,13 @@ def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
     document = files.load_bytes()
     if isinstance(document, Absent):
         return document
+    digest = hashlib.sha256(document).digest()
+    if digest not in _NAMES:
+        _NAMES[digest] = _names(document)
+    return _NAMES[digest]
+
+
+def _names(document: bytes) -> tuple[str, ...] | Absent:
     encoded = encode(document, ())
     if isinstance(encoded, Absent):
         return encoded
