@@ -90,6 +90,7 @@ bench: $(VENV)/.runtime
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
 	@$(BIN)/python benchmarks/bench_open.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
+	@$(BIN)/python benchmarks/bench_against.py build/demo/gemma-3-270m.gguf
 
 $(VENV)/.fuzz: $(VENV)/.dev
 	@echo "installing the fuzzer into $(VENV)"
