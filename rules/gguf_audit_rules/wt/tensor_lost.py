@@ -30,7 +30,7 @@ from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-from gguf_audit_rules.wt._tensors import compared, going_by, listed, places
+from gguf_audit_rules.wt._tensors import NAMED, compared, going_by, listed, places
 
 if TYPE_CHECKING:
     from gguf_audit.arch.tensors import Group
@@ -71,16 +71,17 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         if name not in file and name not in told and not _tied(conversion, name)
     ]
     if lost:
-        yield _hit(conversion.model, [name for name, _ in lost], lost[0][1])
+        names = [name for name, _ in lost]
+        parts = (part for part in told if not set(names).isdisjoint(made.stand_ins(part)))
+        yield _hit(conversion.model, names, lost[0][1], parts=tuple(parts))
 
 
 def _told(conversion: Conversion) -> frozenset[str]:
-    """Return what llama.cpp misses, in either layout: tensor-missing tells it."""
+    """Return what llama.cpp misses, tensor-missing tells it."""
     inventory = places(conversion.model)
     if isinstance(inventory, Absent):
         return frozenset()
-    missing = [slot.name for slot in inventory.missing(conversion.model.gguf.tensors)]
-    return frozenset(missing).union(*map(made.stand_ins, missing))
+    return frozenset(slot.name for slot in inventory.missing(conversion.model.gguf.tensors))
 
 
 def _tied(conversion: Conversion, name: str) -> bool:
@@ -97,7 +98,7 @@ def _tied(conversion: Conversion, name: str) -> bool:
     return stated is True or (stated is None and architecture in TIED_BY_VALUE)
 
 
-def _hit(model: Model, names: list[str], first: Group) -> Hit:
+def _hit(model: Model, names: list[str], first: Group, *, parts: tuple[str, ...]) -> Hit:
     return Hit(
         message=f"needs {listed(names)} ({first.source} in the checkpoint), absent from the "
         "file: llama.cpp may load it and say nothing",
@@ -107,7 +108,7 @@ def _hit(model: Model, names: list[str], first: Group) -> Hit:
         level=Severity.ERROR,
         repair=Reconvert(),
         consequences=(NO_OUTPUT,) if OUTPUT in names else (),
-        also=(*going_by(model, names), *_block_keys(model, names)),
+        also=(*going_by(model, names), *_block_keys(model, names), *sorted(parts)[:NAMED]),
     )
 
 

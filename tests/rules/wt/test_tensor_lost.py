@@ -42,11 +42,20 @@ def test_lost_blocks_are_their_number_s() -> None:
     assert hit.also == (*end, "llama.block_count", "llama.nextn_predict_layers")
 
 
-def test_silent_about_another_layout_of_what_llama_cpp_misses() -> None:
+def test_what_llama_cpp_misses_in_another_layout() -> None:
     apart = tuple(f"blk.2.attn_{part}.weight" for part in "qkv")
     fused = stored(model__layers__2__self_attn__qkv_proj__weight=(128, 64))
-    without = {name: each for name, each in fused.items() if "layers.2.self_attn.q_p" not in name}
-    assert found(converted(llama(lacking=apart), without)) == []
+    without = {
+        name: each
+        for name, each in fused.items()
+        if not name.endswith(tuple(f"layers.2.self_attn.{part}_proj.weight" for part in "qkv"))
+    }
+    [hit] = found(converted(llama(lacking=apart), without))
+    assert isinstance(hit, Hit)
+    assert (hit.expected, hit.also) == (
+        ["blk.2.attn_qkv.weight"],
+        ("blk.2.attn_qkv.weight", *sorted(apart)),
+    )
 
 
 def test_a_lost_output_projection() -> None:
