@@ -6,6 +6,7 @@ The only module that composes. Whatever one target does, the others are audited.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, assert_never
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
+from gguf_audit.chats import reference_ends
 from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import (
     AuditError,
@@ -69,6 +71,7 @@ from gguf_audit.verdict import (
 
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy
+    from gguf_audit.probes.templates import Analyst
     from gguf_audit.reference import References
 
 __all__ = ["RUNTIMES", "audit_targets"]
@@ -96,6 +99,8 @@ class _Wanted:
     require: frozenset[str]
     #: Ask an installed llama.cpp about every model.
     probe: bool
+    #: Returns who is asked about chat templates; ``None`` where no rule wants to know.
+    analyst: Callable[[], Analyst] | None
     reference: Reference
     #: Where every file names its own: what opens them.
     named: References | None
@@ -146,33 +151,45 @@ def audit_targets(
             named = references
         elif against is not None:
             reference = _reference(references, against)
-    wanted = _Wanted(
-        rules=rules,
-        ignored=ignored or {},
-        insisted=insisted,
-        severities=severities or {},
-        lengths=lengths,
-        require=require,
-        probe=probe,
-        reference=reference,
-        named=named,
-        policy=policy,
-        references=references if against is None else None,
-    )
-    places = Targets()
-    found = [
-        _Item(target, located)
-        for target in range(len(targets))
-        for located in places.locate(targets[target])
-    ]
-    mine = found if part is None else _part(found, *part)
-    subjects = tuple(_subjects(mine, wanted, _jobs(jobs, mine, wanted), progress))
+    chosen = (*rules.values(), *(ignored or {}).values())
+    with contextlib.ExitStack() as stack:
+        # One for the whole run, and none where no file has a template.
+        analyst = functools.cache(lambda: stack.enter_context(_analyst()))
+        wanted = _Wanted(
+            rules=rules,
+            ignored=ignored or {},
+            insisted=insisted,
+            severities=severities or {},
+            lengths=lengths,
+            require=require,
+            probe=probe,
+            analyst=analyst if any(Need.RENDER in rule.needs for rule in chosen) else None,
+            reference=reference,
+            named=named,
+            policy=policy,
+            references=references if against is None else None,
+        )
+        places = Targets()
+        found = [
+            _Item(target, located)
+            for target in range(len(targets))
+            for located in places.locate(targets[target])
+        ]
+        mine = found if part is None else _part(found, *part)
+        subjects = tuple(_subjects(mine, wanted, _jobs(jobs, mine, wanted), progress))
     return Report(
         version=gguf_audit.__version__,
         runtimes=RUNTIMES,
         subjects=subjects,
         elsewhere=len(found) - len(mine),
     )
+
+
+def _analyst() -> Analyst:
+    # Only a file that has a template pays for what it takes to run a process.
+    from gguf_audit.probes.templates import Analyst
+
+    return Analyst()
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +433,7 @@ class _Audit:
             located.local_path(),
             wanted.reference,
             probe_lengths=lengths if wanted.probe else (),
+            analyst=wanted.analyst,
         )
         if wanted.policy is not None and wanted.policy.hashes:
             self._hash(wanted.policy)
@@ -469,6 +487,7 @@ class _Audit:
                 not isinstance(conversion, Absent) and isinstance(conversion.expected, CacheLayout)
             ),
             policy=self.wanted.policy,
+            reference_ends=self._reference_ends(),
         )
         hits: list[tuple[Rule, Hit]] = []
         for rule in (*self.wanted.rules.values(), *self.wanted.ignored.values()):
@@ -499,6 +518,16 @@ class _Audit:
                 self._note(Skip(rule=rule.id, kind="crashed", reason=reason))
         for rule, hit in one_per_cause(hits, ignored=self.wanted.ignored.keys()):
             yield self._finding(rule, hit)
+
+    def _reference_ends(self) -> frozenset[int] | None:
+        conversion = self.evidence.conversion
+        if isinstance(conversion, Absent) or self.evidence.model.generation is None:
+            return None
+        try:
+            return reference_ends(conversion.checkpoint)
+        except AuditError as error:
+            self.evidence.missed(error)
+            return None
 
     def _note(self, skip: Skip) -> None:
         if skip.rule not in self.wanted.ignored:
@@ -551,6 +580,9 @@ class _Audit:
                 return Skip(rule=rule.id, kind="not-applicable", reason=reason)
             what = self.evidence.foreign or self.evidence.kind
             reason = f"only the file structure of this kind is audited: {what}"
+            return Skip(rule=rule.id, kind="no-evidence", reason=reason)
+        if Need.RENDER in rule.needs and isinstance(self.evidence.model.chat, Absent):
+            reason = self.evidence.model.chat.reason
             return Skip(rule=rule.id, kind="no-evidence", reason=reason)
         if isinstance(rule.check, OnModel):
             return None

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from gguf_audit.arch import Architecture
+from gguf_audit.chat import Chat
 from gguf_audit.errors import Refused
 from gguf_audit.layout import CacheLayout
+from gguf_audit.runtime.generation import Generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gguf_audit.policies import Policy
 
 __all__ = [
+    "NOT_ANALYSED",
     "NOT_PROBED",
     "Companion",
     "CompanionKind",
@@ -35,6 +38,8 @@ __all__ = [
 NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
 #: Nobody ran the reference's tokenizer.
 NOT_SPLIT = Absent("the reference's tokenizer wasn't run")
+#: No rule that was chosen looks at chat templates.
+NOT_ANALYSED = Absent("chat templates weren't looked at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,8 @@ class Settings:
     has_expected_layout: bool = False
     #: What somebody demands of every file, ``None`` where nobody does.
     policy: Policy | None = None
+    #: Ids at which the reference ends generation; ``None`` where nobody says so.
+    reference_ends: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,10 @@ class Model:
     probe: Probe | Absent = NOT_PROBED
     #: sha256 by file, of those that a policy pins: they are read whole.
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: Its chat templates, and what became of them in a process of their own.
+    chat: Chat | Absent = NOT_ANALYSED
+    #: What opens and ends its answers; ``None`` where it has no vocabulary or no template.
+    generation: Generation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +90,8 @@ class Conversion:
     expected: CacheLayout | Absent
     #: What the architecture itself needs.
     ideal: CacheLayout | Absent
+    #: The reference's chat templates, with the file's tokens.
+    expected_chat: Chat | Absent = NOT_ANALYSED
     #: Runs the splitter of the reference's tokenizer when somebody asks.
     load_splitting: Callable[[], Splitting | Absent] = field(
         default=lambda: NOT_SPLIT, repr=False, compare=False

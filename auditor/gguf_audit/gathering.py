@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gguf_audit import arch
+from gguf_audit.chat import Chat
+from gguf_audit.chats import chat_of, chat_of_reference, has_template
 from gguf_audit.companions import Classified, classify, companion_of
 from gguf_audit.errors import (
     AuditError,
@@ -20,12 +23,16 @@ from gguf_audit.errors import (
 from gguf_audit.evidence import NOT_PROBED, Companion, Conversion, Model
 from gguf_audit.expectation import Part, expected_fields, why_missing
 from gguf_audit.layout import CacheLayout
+from gguf_audit.runtime.generation import generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
 from gguf_audit.where import Where
+
+if TYPE_CHECKING:
+    from gguf_audit.probes.templates import Analyst
 
 __all__ = ["REQUIRABLE", "Evidence", "Reference", "gather", "unmet"]
 
@@ -59,12 +66,18 @@ class Evidence:
 
 
 def gather(
-    gguf: Gguf, path: str | None, reference: Reference, *, probe_lengths: tuple[int, ...] = ()
+    gguf: Gguf,
+    path: str | None,
+    reference: Reference,
+    *,
+    probe_lengths: tuple[int, ...] = (),
+    analyst: Callable[[], Analyst] | None = None,
 ) -> Evidence:
     """Gather what is known about a file, and about its reference.
 
-    ``path`` is where the file is on this machine, if it is. ``probe_lengths`` asks an installed llama.cpp, if there are any. What can't be had is
-    in the evidence's ``errors``.
+    ``path`` is where the file is on this machine, if it is. ``probe_lengths`` asks an
+    installed llama.cpp, if there are any; ``analyst`` returns who is asked about chat
+    templates. What can't be had is in the evidence's ``errors``.
     """
     errors: list[AuditError] = []
     found = classify(gguf)
@@ -72,10 +85,39 @@ def gather(
     if found.kind not in ("model", "vocabulary"):
         return _no_model(gguf, found, reference, probe, errors)
     model = _model(gguf, found.kind, probe, errors)
+    if analyst is not None:
+        model = _with_chat(model, analyst, errors)
     conversion = _conversion(model, reference, errors)
+    if analyst is not None and isinstance(conversion, Conversion):
+        conversion = replace(conversion, expected_chat=_expected_chat(conversion, analyst, errors))
     if probe_lengths and path is not None and not isinstance(conversion, Absent):
         conversion = _tokenised(conversion, _loadable(gguf, path))
     return Evidence(kind=found.kind, model=model, conversion=conversion, errors=errors)
+
+
+def _with_chat(model: Model, analyst: Callable[[], Analyst], errors: list[AuditError]) -> Model:
+    if not has_template(model.gguf):
+        return replace(model, chat=Chat())
+    try:
+        tokens = generation(model.gguf)
+        chat = chat_of(model.gguf, tokens, analyst)
+    except AuditError as error:
+        errors.append(error)
+        return replace(model, chat=Absent(error.message))
+    return replace(model, chat=chat, generation=tokens)
+
+
+def _expected_chat(
+    conversion: Conversion, analyst: Callable[[], Analyst], errors: list[AuditError]
+) -> Chat | Absent:
+    chat = conversion.model.chat
+    if isinstance(chat, Absent):
+        return chat
+    try:
+        return chat_of_reference(conversion.checkpoint, chat, analyst)
+    except AuditError as error:
+        errors.append(error)
+        return Absent(error.message)
 
 
 def _no_model(

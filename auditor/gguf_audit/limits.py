@@ -128,6 +128,23 @@ class Limits:
     probed_tokens: int = 16_384
     #: What it may answer: pieces or ids of our own short texts.
     tokenizer_output_bytes: int = 8 * MIB
+    #: Characters of a chat template that is parsed; the longest published one has 20,000.
+    template_characters: int = MIB
+    #: Templates of one file or checkpoint that are parsed; four are real.
+    templates: int = 64
+    #: Address space of the process that parses and renders them; it starts with 20 MiB.
+    template_memory_bytes: int = 256 * MIB
+    #: CPU time that one template may take there, rounded up to whole seconds by the
+    #: system; a published one takes 0.04.
+    template_cpu_seconds: int = 1
+    #: How long one may take in all, on a machine that has other things to do.
+    template_seconds: float = 5.0
+    #: Characters of one rendered prompt; ours are short, and schemas of tools repeat them.
+    prompt_characters: int = 256 * KIB
+    #: Bytes of one message from that process.
+    template_answer_bytes: int = 4 * MIB
+    #: How often that process is started again after a template has ended it.
+    template_restarts: int = 16
 
 
 LIMITS = Limits()

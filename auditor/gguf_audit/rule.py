@@ -82,6 +82,8 @@ class Need(enum.StrEnum):
     TOKENIZER = "tokenizer"
     #: What a policy demands.
     POLICY = "policy"
+    #: The chat templates, parsed and rendered.
+    RENDER = "render"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gguf_audit.errors import MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
@@ -31,6 +31,7 @@ from gguf_audit.subject import (
     Json,
     ReferenceOrigin,
     StoredTensor,
+    TemplateFile,
     Tokenizer,
     TokenizerFiles,
     Vocabulary,
@@ -107,6 +108,9 @@ def read_checkpoint(
         load_vocabulary=functools.cache(
             lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
+        load_template_files=functools.cache(
+            lambda: tuple(_template_files(tree, files, tokenizer_config))
+        ),
     )
 
 
@@ -172,6 +176,14 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
         load_tensors=lambda: other,
         load_tokenizer=lambda: _stored_tokenizer(gguf),
         load_vocabulary=functools.cache(lambda: stored_vocabulary(gguf)),
+        load_template_files=lambda: tuple(
+            TemplateFile(
+                name=name,
+                place=_TEMPLATE if name == "default" else f"{_TEMPLATE}.{name}",
+                text=text,
+            )
+            for name, text in _stored_templates(gguf).items()
+        ),
         gguf=gguf,
     )
 
@@ -302,6 +314,54 @@ def _templates(
         document = read_object(source, limit_bytes=LIMITS.config_bytes)
         return _from_config(document.get("chat_template"))
     return {}
+
+
+def _template_files(
+    tree: Tree, files: Inventory, tokenizer_config: Mapping[str, Json] | Absent
+) -> Iterator[TemplateFile]:
+    """Yield every template of a folder, those first that transformers prefers.
+
+    tokenization_utils_base.py, ``_from_pretrained``: the files go before what
+    ``tokenizer_config.json`` says. Processors have templates of their own.
+    """
+    found = [("default", _JINJA)] if _JINJA in files.names else []
+    found += [
+        (file.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja"), file)
+        for file in tree.names(_ADDITIONAL)
+        if file.endswith(".jinja")
+    ]
+    for name, file in found[: LIMITS.templates]:
+        text = read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
+        yield TemplateFile(name=name, place=file, text=text)
+    documents = {"tokenizer_config.json": tokenizer_config}
+    for file in ("chat_template.json", "processor_config.json"):
+        documents[file] = _optional(tree, files, file)
+    for file, document in documents.items():
+        value = None if isinstance(document, Absent) else document.get("chat_template")
+        for name, text in _named(value):
+            yield TemplateFile(name=name, place=file, text=text)
+
+
+def _named(value: Json) -> Iterator[tuple[str, str]]:
+    """Yield name and text of the templates that a value holds, in any form."""
+    match value:
+        case str():
+            yield "default", value
+        case dict():
+            yield from ((name, text) for name, text in value.items() if isinstance(text, str))
+        case list():
+            for entry in value[: LIMITS.templates]:
+                match entry:
+                    case str():
+                        yield "default", entry
+                    case {"name": str() as name, "template": str() as text}:
+                        yield name, text
+                    case {"template": str() as text}:
+                        yield "", text
+                    case _:
+                        pass
+        case _:
+            pass
 
 
 def _from_config(value: Json) -> dict[str, str]:

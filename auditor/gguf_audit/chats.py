@@ -1,0 +1,109 @@
+"""Finds the chat templates of a file and of its reference, and has them analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gguf_audit.chat import DEFAULT, Chat, ChatTemplate
+from gguf_audit.limits import LIMITS
+from gguf_audit.runtime.generation import Generation
+from gguf_audit.subject import Absent, Array, Checkpoint, Gguf, Json
+
+if TYPE_CHECKING:
+    from gguf_audit.probes.templates import Analyst
+
+__all__ = ["TEMPLATE", "chat_of", "chat_of_reference", "has_template", "reference_ends"]
+
+TEMPLATE = "tokenizer.chat_template"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    name: str
+    place: str
+    offset: int | None = None
+    text: str
+
+
+def has_template(gguf: Gguf) -> bool:
+    """Tell whether a file has any template."""
+    return any(_is_template(key) for key in gguf.fields)
+
+
+def chat_of(gguf: Gguf, tokens: Generation | None, analyst: Callable[[], Analyst]) -> Chat:
+    """Return the templates of a file, whatever their names and types; AuditError."""
+    found = list(_stored(gguf))[: LIMITS.templates]
+    return _analysed(found, analyst, bos=_text(tokens, "bos"), eos=_text(tokens, "eos"))
+
+
+def chat_of_reference(checkpoint: Checkpoint, chat: Chat, analyst: Callable[[], Analyst]) -> Chat:
+    """Return the templates of a reference, with the tokens of the file beside it; AuditError.
+
+    With its own, what is different about a token would be different about the template.
+    """
+    found = [
+        _Found(name=each.name, place=each.place, text=each.text)
+        for each in checkpoint.template_files
+    ]
+    return _analysed(found[: LIMITS.templates], analyst, bos=chat.bos, eos=chat.eos)
+
+
+def reference_ends(checkpoint: Checkpoint) -> frozenset[int] | None:
+    """Return the ids at which a reference ends generation; AuditError.
+
+    ``generation_config.json`` goes before the tokenizer's own, as in transformers.
+    """
+    for part in (checkpoint.generation_config, checkpoint.config):
+        ids = None if isinstance(part, Absent) else part.get("eos_token_id")
+        ends = frozenset(_ids(ids))
+        if ends:
+            return ends
+    tokenizer = checkpoint.tokenizer
+    if isinstance(tokenizer, Absent) or "eos" not in tokenizer.special_ids:
+        return None
+    return frozenset({tokenizer.special_ids["eos"]})
+
+
+def _ids(value: Json) -> Iterator[int]:
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, int) and not isinstance(each, bool):
+            yield each
+
+
+def _text(tokens: Generation | None, name: str) -> str:
+    return "" if tokens is None else tokens.text(name)
+
+
+def _analysed(found: list[_Found], analyst: Callable[[], Analyst], *, bos: str, eos: str) -> Chat:
+    templates = tuple(
+        ChatTemplate(
+            name=each.name,
+            place=each.place,
+            offset=each.offset,
+            text=each.text,
+            analysis=analyst().analyse(each.text, bos=bos, eos=eos),
+        )
+        for each in found
+    )
+    return Chat(templates=templates, bos=bos, eos=eos)
+
+
+def _stored(gguf: Gguf) -> Iterator[_Found]:
+    """Yield what a file holds under a template's key, or one that C code takes for it."""
+    for key, field in gguf.fields.items():
+        if not _is_template(key):
+            continue
+        name = key.partition("\0")[0].removeprefix(TEMPLATE).removeprefix(".") or DEFAULT
+        value = field.value
+        texts = [value] if isinstance(value, str) else []
+        if isinstance(value, Array):
+            texts = [item for item in value.items() if isinstance(item, str)]
+        for text in texts:
+            yield _Found(name=name, place=key, offset=field.offset, text=text)
+
+
+def _is_template(key: str) -> bool:
+    seen = key.partition("\0")[0]
+    return seen == TEMPLATE or seen.startswith(f"{TEMPLATE}.")

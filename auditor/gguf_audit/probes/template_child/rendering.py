@@ -1,0 +1,190 @@
+"""The Jinja that chat templates are written for, as transformers sets it up."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+    from jinja2.parser import Parser
+
+__all__ = ["FIXED_CLOCK", "Answer", "environment", "render", "renderings"]
+
+#: Two renderings of a template that prints the date have to be equal.
+FIXED_CLOCK = dt.datetime(2026, 7, 1, 12, 0, 0)  # noqa: DTZ001 - what strftime prints
+#: ``[kind, text]``
+Answer = list[str]
+Variables = dict[str, Any]
+
+
+class RaisedError(TemplateError):
+    """What ``raise_exception`` raises."""
+
+
+class Generation(Extension):
+    """``{% generation %}``: marks what a model is trained on, and prints it."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2 declares it so
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        """Return what stands between the tags."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+class Dictionary:
+    """``dict`` without the type's own attributes."""
+
+    def __call__(self, *arguments: Any, **members: Any) -> dict[Any, Any]:
+        """Make one."""
+        return dict(*arguments, **members)
+
+    def fromkeys(self, *arguments: Any) -> dict[Any, Any]:
+        """Make one with these keys."""
+        return dict.fromkeys(*arguments)
+
+
+class TemplateNamespace(Namespace):
+    """``namespace`` that keeps nothing under a private name."""
+
+    def __init__(*arguments: Any, **members: Any) -> None:
+        own, *rest = arguments
+        attributes = dict(*rest, **members)
+        for name in attributes:
+            _private(name)
+        Namespace.__init__(own, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Refuse a private name."""
+        _private(name)
+        super().__setitem__(name, value)
+
+
+def _private(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace can't store {name!r}")
+
+
+def _raise_exception(message: object) -> NoReturn:
+    raise RaisedError(str(message))
+
+
+def _strftime_now(form: str) -> str:
+    return FIXED_CLOCK.strftime(form)
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+    )
+
+
+def environment() -> ImmutableSandboxedEnvironment:
+    """Return the environment (transformers 5.24, utils/chat_template_utils.py)."""
+    made = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    made.filters["tojson"] = _tojson
+    shared: Variables = {
+        "raise_exception": _raise_exception,
+        "strftime_now": _strftime_now,
+        "dict": Dictionary(),
+        "namespace": TemplateNamespace,
+    }
+    made.globals.update(shared)
+    return made
+
+
+def renderings(
+    made: ImmutableSandboxedEnvironment,
+    tree: nodes.Template,
+    conversations: Mapping[str, Variables],
+    *,
+    shared: Variables,
+    most: int,
+) -> Iterator[tuple[str, Answer]]:
+    """Yield name and outcome of every conversation, each as soon as it is known.
+
+    ``most`` bounds the characters of one prompt. Where the first conversation loses its
+    text, content is given in parts instead of as a string, as for a model that sees.
+    """
+    try:
+        template = made.template_class.from_code(
+            made, made.compile(tree), made.make_globals(None), None
+        )
+    except Exception as error:
+        outcome = outcome_of(error)
+        yield from ((name, outcome) for name in conversations)
+        return
+    in_parts = False
+    for index, (name, variables) in enumerate(conversations.items()):
+        answer = render(template, {**shared, **variables}, most=most)
+        if index == 0 and _lost(answer, variables):
+            parted = render(template, {**shared, **_parted(variables)}, most=most)
+            in_parts = parted[0] == "text" and not _lost(parted, variables)
+            answer = parted if in_parts else answer
+        elif in_parts:
+            answer = render(template, {**shared, **_parted(variables)}, most=most)
+        yield name, answer
+
+
+def render(template: Any, variables: Variables, *, most: int) -> Answer:
+    """Return the prompt, or what kept us from it."""
+    text: list[str] = []
+    length = 0
+    try:
+        # The sandbox is immutable: nothing changes what the next one is given.
+        for piece in template.generate(**variables):
+            length += len(piece)
+            if length > most:
+                return ["exceeded", f"the prompt has over {most} characters"]
+            text.append(piece)
+    except Exception as error:
+        return outcome_of(error)
+    return ["text", "".join(text)]
+
+
+def outcome_of(error: Exception) -> Answer:
+    """Say what an exception means."""
+    match error:
+        case RaisedError():
+            return ["raised", str(error)]
+        case MemoryError():
+            return ["exceeded", "it takes more memory than it is given"]
+        case RecursionError():
+            return ["exceeded", "it is nested too deeply, or calls itself without an end"]
+        case _:
+            return ["failed", f"{type(error).__name__}: {error}"]
+
+
+def _lost(answer: Answer, variables: Variables) -> bool:
+    """Tell whether the last message's text isn't in the prompt."""
+    return answer[0] != "text" or variables["messages"][-1]["content"] not in answer[1]
+
+
+def _parted(variables: Variables) -> Variables:
+    return {**variables, "messages": [_in_parts(each) for each in variables["messages"]]}
+
+
+def _in_parts(message: Variables) -> Variables:
+    if not message.get("content"):
+        return message
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
