@@ -1,0 +1,105 @@
+"""What the chat template prints after an answer doesn't end generation.
+
+## What it does
+Renders an answer, in the middle of a conversation and at its end, and looks which token of
+the vocabulary comes first behind it: a marker that begins with `<`, `[`, `]` or `|`. One of them has to be in the set with which llama.cpp
+ends generation: `eos`, `eot` and `eom`, and tokens that it knows by their text. Where the
+reference generates on after that token as well, it is worth knowing; where it doesn't, it is
+an error.
+
+## Why it matters
+The model ends its answer and nobody notices: it goes on with the user's next question, until
+the context is full.
+
+## Fix
+`gguf-new-metadata --special-token-by-id eot ID` writes a copy that names the token.
+
+## Authority
+llama.cpp b11434, `src/llama-vocab.cpp: llama_vocab::impl::load` (`special_eog_ids`);
+`generation_config.json` of the reference, `eos_token_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.chat import ANSWER, DEFAULT, Analysis
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, Need, OnModel, Outcome, Rule, SetSpecialId, Severity
+from gguf_audit.runtime.generation import Generation
+from gguf_audit.runtime.vocabulary import SPECIAL_KEYS
+from gguf_audit.where import Where
+from gguf_audit_rules._chat import analysed, chat_of, shown
+
+#: Types of tokens that are looked for whole: control and user-defined.
+MARKED = (3, 4)
+TYPES = "tokenizer.ggml.token_type"
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit if no token behind an answer ends it."""
+    chat = chat_of(model.chat)
+    for _, analysis in analysed(chat, DEFAULT):
+        tokens = model.generation
+        behind = [text for text in _behind(analysis) if text]
+        if tokens is None or not behind:
+            return
+        marked = _marked(model, tokens)
+        printed = [id_ for text in behind if (id_ := _first(marked, text)) is not None]
+        if printed:
+            yield from _judged(tokens, printed, settings)
+
+
+def _judged(tokens: Generation, printed: list[int], settings: Settings) -> Iterator[Outcome]:
+    if any(id_ in tokens.ends for id_ in printed):
+        return
+    # At the end of a conversation nothing else can follow.
+    id_ = printed[-1]
+    ends = settings.reference_ends
+    ended = Severity.WARNING if ends is None else Severity.INFO
+    yield Hit(
+        message=(
+            f"needs {shown(tokens.texts[id_])} to end generation as the template prints it"
+            " after an answer, it doesn't"
+        ),
+        where=Where(key=SPECIAL_KEYS["eos"]),
+        expected=id_,
+        actual=sorted(tokens.ends),
+        level=Severity.ERROR if ends is not None and id_ in ends else ended,
+        repair=SetSpecialId(name="eot", id=id_),
+    )
+
+
+def _behind(analysis: Analysis) -> Iterator[str]:
+    """Yield what stands behind the answer, at the end of a conversation last."""
+    for name in ("several turns", "an answer"):
+        _, answer, rest = (analysis.text(name) or "").partition(ANSWER)
+        if answer:
+            yield rest.lstrip()
+
+
+def _marked(model: Model, tokens: Generation) -> dict[int, str]:
+    """Return the markers that a tokenizer finds whole in any text."""
+    types = model.gguf.array(TYPES)
+    kinds = () if types is None else types.items()
+    return {
+        id_: text
+        for id_, text in tokens.texts.items()
+        if text and (id_ in tokens.ends or (id_ < len(kinds) and kinds[id_] in MARKED))
+    }
+
+
+def _first(marked: dict[int, str], text: str) -> int | None:
+    """Return the token that a text begins with, ``None`` where that is a plain word."""
+    found = [id_ for id_, token in marked.items() if text.startswith(token)]
+    return max(found, key=lambda id_: len(marked[id_]), default=None)
+
+
+RULE = Rule(
+    id="TOK027",
+    name="end-token-not-final",
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
+    check=OnModel(check),
+    needs=frozenset({Need.RENDER}),
+    authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
+)
