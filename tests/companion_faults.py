@@ -185,6 +185,15 @@ def _dropping(*endings: str) -> Break:
     return make
 
 
+def _dropping_all(ending: str) -> Break:
+    def make(gguf: Gguf, keys: Keys, tensors: list[TensorSpec]) -> Parts | None:
+        del gguf
+        kept = [each for each in tensors if not str(each.name).endswith(ending)]
+        return None if len(kept) == len(tensors) else (keys, kept)
+
+    return make
+
+
 def _adding(name: str, *shape: int) -> Break:
     def make(gguf: Gguf, keys: Keys, tensors: list[TensorSpec]) -> Parts | None:
         del gguf
@@ -236,7 +245,7 @@ FAULTS: tuple[CompanionFault, ...] = (
     CompanionFault("no projection", "mmproj", ("PKG033",), _projection),
     CompanionFault("no output", "mmproj", ("PKG033", "PKG037"), _dropping("attn_out.weight")),
     CompanionFault("no queries", "mmproj", ("PKG033", "PKG037"), _dropping("attn_q.weight")),
-    CompanionFault("a tensor less in one block", "mmproj", ("PKG037",), _optional),
+    CompanionFault("a tensor less in one block", "mmproj", ("PKG037", "PKG039"), _optional),
     CompanionFault(
         "a block too many", "mmproj", ("PKG033", "PKG038"), _set("block_count", _plus(1))
     ),
@@ -282,6 +291,12 @@ FAULTS: tuple[CompanionFault, ...] = (
     CompanionFault("no label", "adapter", ("PKG040",), _lose("general.type")),
     CompanionFault("no adapter type", "adapter", ("PKG040",), _lose("adapter.type")),
     CompanionFault("a norm", "adapter", ("PKG043",), _adding("output_norm.weight", 64)),
+    CompanionFault(
+        "no norm behind", "mmproj", ("PKG039",), _dropping("post_ln.weight"), needs_reference=True
+    ),
+    CompanionFault(
+        "no biases", "mmproj", ("PKG039",), _dropping_all("attn_out.bias"), needs_reference=True
+    ),
     CompanionFault("no counts", "imatrix", ("PKG045",), _dropping(".counts")),
     CompanionFault("no chunk size", "imatrix", ("PKG045",), _lose("imatrix.chunk_size")),
     CompanionFault("other counts", "imatrix", ("PKG045",), _resized(".counts", 0)),

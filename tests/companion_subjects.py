@@ -114,6 +114,48 @@ AUDIO_TENSORS: Tensors = {
 }
 
 
+_LAYERS: Tensors = {
+    "self_attn.q_proj": (32, 32),
+    "self_attn.k_proj": (32, 32),
+    "self_attn.v_proj": (32, 32),
+    "self_attn.out_proj": (32, 32),
+    "mlp.fc1": (64, 32),
+    "mlp.fc2": (32, 64),
+    "layer_norm1": (32,),
+    "layer_norm2": (32,),
+}
+
+
+def stored(layers: str) -> Tensors:
+    """Return the tensors of a checkpoint that become the blocks of an encoder."""
+    return {
+        f"{layers}.{index}.{layer}.weight": shape
+        for index in range(2)
+        for layer, shape in _LAYERS.items()
+    } | {
+        f"{layers}.{index}.self_attn.{name}_proj.bias": (32,)
+        for index in range(2)
+        for name in ("q", "k", "v", "out")
+    }
+
+
+_TOWER = "vision_tower.vision_model"
+#: What the small projectors were made of.
+GEMMA_STORED: Tensors = {
+    f"{_TOWER}.embeddings.patch_embedding.weight": (32, 3, 8, 8),
+    f"{_TOWER}.embeddings.patch_embedding.bias": (32,),
+    f"{_TOWER}.embeddings.position_embedding.weight": (16, 32),
+    f"{_TOWER}.post_layernorm.weight": (32,),
+    **stored(f"{_TOWER}.encoder.layers"),
+    "language_model.model.layers.0.self_attn.q_proj.weight": (64, 64),
+}
+AUDIO_STORED: Tensors = {
+    "audio_tower.layer_norm.weight": (32,),
+    "audio_tower.embed_positions.weight": (1500, 32),
+    **stored("audio_tower.layers"),
+}
+
+
 def file(
     fields: Mapping[str, FieldValue],
     tensors: Tensors,
@@ -183,10 +225,12 @@ def based(gguf: Gguf) -> Checkpoint:
 
 __all__ = [
     "AUDIO",
+    "AUDIO_STORED",
     "AUDIO_TENSORS",
     "GEMMA",
     "GEMMA_COLOURS",
     "GEMMA_CONFIG",
+    "GEMMA_STORED",
     "GEMMA_TENSORS",
     "NO_REFERENCE",
     "Tensors",

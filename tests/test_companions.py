@@ -21,10 +21,12 @@ from adapter_subjects import (
 from companion_faults import FAULTS, CompanionFault, broken
 from companion_subjects import (
     AUDIO,
+    AUDIO_STORED,
     AUDIO_TENSORS,
     GEMMA,
     GEMMA_COLOURS,
     GEMMA_CONFIG,
+    GEMMA_STORED,
     GEMMA_TENSORS,
     Tensors,
 )
@@ -102,6 +104,8 @@ def companions(tmp_path: Path) -> Mapping[str, tuple[Path, str | None]]:
     write_json(tmp_path / "seeing", "config.json", VISION)
     write_json(tmp_path / "seeing", "preprocessor_config.json", GEMMA_COLOURS)
     write_json(tmp_path / "hearing", "config.json", HEARING)
+    write_safetensors(tmp_path / "seeing" / "model.safetensors", GEMMA_STORED)
+    write_safetensors(tmp_path / "hearing" / "model.safetensors", AUDIO_STORED)
     write_json(tmp_path / "peft", "adapter_config.json", PEFT)
     write_safetensors(tmp_path / "peft" / "adapter_model.safetensors", PEFT_TENSORS)
     return {

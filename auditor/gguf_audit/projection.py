@@ -33,6 +33,8 @@ class Wanted:
     values: Mapping[str, Values]
     #: What the runtime takes where the key is absent, for those that have such.
     defaults: Mapping[str, Scalar]
+    #: Blocks that feed a layer of the text model of their own; ``None`` where unknown.
+    fed: tuple[int, ...] | None = None
     #: Of which keys nobody knows what is right, and why.
     unknown: str = ""
 
@@ -233,6 +235,7 @@ def expected_projector(
     return Wanted(
         values={key: values for key, values in draft.items() if values is not None},
         defaults=_DEFAULTS.get(type_, {}),
+        fed=part.integers("deepstack_visual_indexes"),
         unknown=unknown,
     )
 

@@ -47,6 +47,7 @@ RULES = {
     "PKG036": "projector-fits-no-model: error warning",
     "PKG037": "projector-blocks-uneven: error warning",
     "PKG038": "projector-changed: error warning",
+    "PKG039": "projector-tensor-lost: error warning",
     "PKG040": "adapter-unloadable: error warning info",
     "PKG041": "adapter-scale-changed: error warning",
     "PKG042": "adapter-base-mismatch: error warning",

@@ -64,6 +64,7 @@ def _uneven(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:
         actual=[],
         level=Severity.ERROR if known else Severity.WARNING,
         repair=Reconvert(),
+        also=(f"{encoding.prefix}.blk",),
     )
 
 
@@ -89,6 +90,6 @@ RULE = Rule(
     name="projector-blocks-uneven",
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnCompanion(check, kinds=("mmproj",)),
-    defers_to=("PKG038",),
+    defers_to=("PKG033", "PKG038", "PKG039"),
     authority="llama.cpp b11434 tools/mtmd/clip.cpp load_tensors, conversion/lfm2.py",
 )

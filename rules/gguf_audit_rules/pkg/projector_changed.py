@@ -23,6 +23,7 @@ derive from it; `tools/mtmd/clip.cpp: load_hparams`; ggml-org/llama.cpp issue 13
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 
@@ -49,6 +50,7 @@ from gguf_audit.where import Where
 Value = Scalar | tuple[Scalar, ...]
 #: Relative difference of two f32 that were written and read as decimal fractions.
 CLOSE = 1e-5
+FED = re.compile(r"v\.deepstack\.([0-9]{1,6})\.")
 
 
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
@@ -75,6 +77,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             checkpoint.config, preprocessor, encoding.type, encoding.encoder
         )
         yield from _compared(companion.gguf, encoding, wanted)
+        yield from _fed(companion.gguf, encoding, wanted)
         if wanted.unknown:
             yield NoEvidence(wanted.unknown)
 
@@ -104,6 +107,22 @@ def _compared(gguf: Gguf, encoding: Encoding, wanted: Wanted) -> Iterator[Outcom
             origin=origin,
             level=Severity.ERROR,
             repair=_repair(gguf, key, name, values[0]),
+        )
+
+
+def _fed(gguf: Gguf, encoding: Encoding, wanted: Wanted) -> Iterator[Outcome]:
+    """Yield a hit where other blocks than the reference's feed layers of the text model."""
+    if encoding.type != "qwen3vl_merger" or wanted.fed is None or not gguf.tensors:
+        return
+    found = sorted({int(match[1]) for name in gguf.tensors if (match := FED.match(name))})
+    if found != sorted(wanted.fed):
+        yield Hit(
+            message=f"the reference feeds layers from blocks {list(wanted.fed)}, the file {found}",
+            where=Where(tensor="v.deepstack"),
+            expected=list(wanted.fed),
+            actual=found,
+            level=Severity.ERROR,
+            repair=Reconvert(),
         )
 
 

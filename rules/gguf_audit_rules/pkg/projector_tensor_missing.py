@@ -52,6 +52,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
                 actual=[],
                 level=Severity.ERROR,
                 repair=Reconvert(hint=HINT if missing == [IMG_BREAK] else ""),
+                also=(f"{encoding.prefix}.blk",),
             )
 
 

@@ -25,6 +25,7 @@ def test_fires_for_a_tensor_that_one_block_lacks(name: str) -> None:
             actual=[],
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=("v.blk",),
         )
     ]
 

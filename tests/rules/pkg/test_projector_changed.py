@@ -129,6 +129,28 @@ def test_fires_for_the_sizes_of_an_audio_encoder() -> None:
     assert [hit.where.key for hit in said(gguf, AUDIO_CONFIG) if isinstance(hit, Hit)] == [key]
 
 
+DEEP: Mapping[str, Json] = {
+    "model_type": "qwen3_vl",
+    "vision_config": {"deepstack_visual_indexes": [0, 1], "depth": 2},
+}
+
+
+def deep(*blocks: int) -> list[object]:
+    shapes = {f"v.deepstack.{block}.fc1.weight": (128, 128) for block in blocks}
+    gguf = gemma(changed={"clip.projector_type": "qwen3vl_merger"}, shapes=shapes)
+    found = said(gguf, DEEP)
+    return [hit.actual for hit in found if isinstance(hit, Hit) and hit.where.tensor]
+
+
+def test_fires_where_other_blocks_feed_layers() -> None:
+    assert deep(0, 2) == [[0, 2]]
+    assert deep(0) == [[0]]
+
+
+def test_silent_where_the_same_blocks_feed_layers() -> None:
+    assert deep(0, 1) == []
+
+
 def test_silent_for_right_projectors() -> None:
     assert said(gemma()) == []
     assert said(file(AUDIO, AUDIO_TENSORS), AUDIO_CONFIG) == []

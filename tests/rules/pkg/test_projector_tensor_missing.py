@@ -64,6 +64,7 @@ def test_fires_for_the_row_that_the_converter_drops() -> None:
             actual=[],
             level=Severity.ERROR,
             repair=Reconvert(hint=HINT),
+            also=("v.blk",),
         )
     ]
 
