@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ tensors = [
     TensorSpec(each.name, each.shape, type_ if len(each.shape) > 1 else "F32")
     for each in recipe.tensors
 ]
-write_gguf(target, {**recipe.fields, "general.file_type": number}, tensors)
+named = {"general.license": "mit", "general.base_model.count": 1}
+write_gguf(target, {**recipe.fields, **named, "general.file_type": number}, tensors)
 """
 CONVERT = """\
 import sys
@@ -101,7 +103,9 @@ def place(tmp_path: Path, shell: dict[str, str]) -> Workplace:
 
 def converted(case: str, folder: Path) -> Path:
     """Write a conversion under the name that a publisher would give it."""
-    path = read_recipe(case).write(folder)
+    found = read_recipe(case)
+    fields = {**found.fields, "general.license": "mit", "general.base_model.count": 1}
+    path = replace(found, fields=fields).write(folder)
     return path.rename(folder / f"{case}-F16.gguf")
 
 

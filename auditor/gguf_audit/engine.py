@@ -36,6 +36,7 @@ from gguf_audit.evidence import (
     Settings,
 )
 from gguf_audit.expectation import lacks
+from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.gathering import Reference, gather, unmet
 from gguf_audit.layout import CacheLayout
@@ -419,6 +420,10 @@ def _compares(rule: Rule) -> bool:
     )
 
 
+def _no_card() -> None:
+    """Return no model card: it isn't looked for."""
+
+
 class _Audit:
     """The audit of one model: its evidence, and what the rules made of it."""
 
@@ -435,9 +440,23 @@ class _Audit:
             probe_lengths=lengths if wanted.probe else (),
             analyst=wanted.analyst,
         )
+        self._name_and_card()
         if wanted.policy is not None and wanted.policy.hashes:
             self._hash(wanted.policy)
         self.skips: list[Skip] = []
+
+    def _name_and_card(self) -> None:
+        """Add what the file says of its quantization, and the card beside it."""
+        provenance = self.wanted.policy is not None and self.wanted.policy.provenance
+        # Elsewhere a card is one more request, which only a policy is worth.
+        near = provenance or self.located.local_path() is not None
+        number = self.gguf.fields.get("general.file_type")
+        name = FILE_TYPES.get(number.value) if number and isinstance(number.value, int) else None
+        self.evidence.model = replace(
+            self.evidence.model,
+            file_type=name,
+            load_card=functools.cache(self.located.card) if near else _no_card,
+        )
 
     def _hash(self, policy: Policy) -> None:
         """Read whole the files that the policy pins, and no other."""

@@ -14,7 +14,7 @@ from gguf_audit.runtime.generation import Generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Scalar
+from gguf_audit.subject import Absent, Card, Checkpoint, Fields, Gguf, Scalar
 
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy
@@ -68,6 +68,10 @@ class Model:
     implied: CacheLayout | Refused | Absent
     #: What an installed llama.cpp did with it.
     probe: Probe | Absent = NOT_PROBED
+    #: What ``general.file_type`` means, by llama-quantize's name.
+    file_type: str | None = None
+    #: Reads the model card beside the file, ``None`` where there is none.
+    load_card: Callable[[], Card | None] = field(default=lambda: None, repr=False, compare=False)
     #: sha256 by file, of those that a policy pins: they are read whole.
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Its chat templates, and what became of them in a process of their own.

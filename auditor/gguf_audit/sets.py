@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gguf_audit.evidence import (
@@ -22,6 +21,7 @@ from gguf_audit.evidence import (
     Settings,
 )
 from gguf_audit.formats.gguf import shard_name
+from gguf_audit.naming import LABEL
 from gguf_audit.rule import (
     Finding,
     Hit,
@@ -40,13 +40,6 @@ from gguf_audit.verdict import SubjectReport
 
 __all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]
 
-#: A quantization at the end of a file's or a folder's name, as llama-quantize, the
-#: converter and the big publishers write it.
-_LABEL = re.compile(
-    r"(?:^|[-._ ])(?:UD-)?"
-    r"(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
-    re.IGNORECASE,
-)
 #: Longer strings are told apart by their hash.
 _LONGEST = 256
 #: Namespaces whose values two quants of one model have in common.
@@ -101,7 +94,7 @@ def stem_of(path: str) -> tuple[str, bool]:
     _, name = os.path.split(path)
     shard = shard_name(name)
     stem = shard.stem if shard is not None else name.removesuffix(".gguf")
-    whole = _LABEL.sub("", stem)
+    whole = LABEL.sub("", stem)
     return whole.lower(), whole != stem
 
 
@@ -197,7 +190,7 @@ def _named(member: SetMember) -> bool:
 def _home(member: SetMember | ProjectorMember) -> str:
     folder, _ = os.path.split(member.name)
     above, name = os.path.split(folder)
-    return above if name and _LABEL.sub("", name) == "" else folder
+    return above if name and LABEL.sub("", name) == "" else folder
 
 
 def _claimed(member: SetMember) -> tuple[object, ...] | None:

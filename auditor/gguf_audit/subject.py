@@ -20,6 +20,7 @@ __all__ = [
     "Absent",
     "AddedToken",
     "Array",
+    "Card",
     "Checkpoint",
     "Field",
     "Fields",
@@ -231,6 +232,21 @@ class FileFacts:
     fields: tuple[Field, ...]
     tensors: tuple[Tensor, ...]
     tail: Tail | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """What the model card beside a file says, as far as rules look at it."""
+
+    license: str | None = None
+    license_name: str | None = None
+    base_models: tuple[str, ...] = ()
+    #: Names of GGUF files anywhere in its text.
+    files: frozenset[str] = frozenset()
+    #: Quantizations anywhere in its text, in capitals.
+    labels: frozenset[str] = frozenset()
+    #: It describes a checkpoint, whose ``config.json`` is beside it as well.
+    of_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,8 +141,8 @@ def test_even_one_line_names_the_policy(
         run("check", "wrong.gguf", "-q").stdout
         == f"CLEAN  wrong.gguf: nothing found, llama, {by}\n"
     )
-    done = run("check", "wrong.gguf", "-q", "--profile", "publish", "--against", "sound.gguf")
-    assert done.stdout == f"CLEAN  wrong.gguf: nothing found, llama, {by}, profile publish\n"
+    done = run("check", "wrong.gguf", "-q", "--profile", "deploy", "--against", "sound.gguf")
+    assert done.stdout == f"CLEAN  wrong.gguf: nothing found, llama, {by}, profile deploy\n"
 
 
 def test_an_expired_suppression_is_told_where_it_would_have_hidden_something(
@@ -353,3 +353,76 @@ def test_a_baseline_that_is_none_is_wrong_usage(run: Run, models: Path, text: st
     done = run("check", "sound.gguf", "--baseline", "baseline.json")
     assert done.returncode == 2
     assert "is no report of gguf-audit" in " ".join(done.stderr.split())
+
+
+# Names and cards
+
+
+def test_who_publishes_is_told_what_is_missing(run: Run) -> None:
+    done = run("check", "sound.gguf", "--profile", "publish", "--against", "sound.gguf")
+    assert done.returncode == 1
+    assert "warning PKG006 provenance-missing" in done.stdout
+    assert run("check", "sound.gguf").stdout.startswith("CLEAN  ")
+    done = run("check", "sound.gguf", "--profile", "deploy", "--against", "sound.gguf")
+    assert (done.returncode, "PKG006" in done.stdout) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("card", "rules"),
+    [
+        ("# no card at all", []),
+        ("---\nlicense: mit\n---\n", ["PKG006"]),
+        ("---\nlicense: mit\nbase_model:\n- owner/x\n---\n", []),
+    ],
+)
+def test_the_card_beside_a_file_is_read(
+    run: Run, models: Path, card: str, rules: list[str]
+) -> None:
+    (models / "README.md").write_text(card, "utf-8")
+    [subject] = document(run("check", "sound.gguf", "--format", "json"))["subjects"]
+    assert [each["rule"] for each in subject["findings"]] == rules
+    assert {each["severity"] for each in subject["findings"]} <= {"info"}
+    if rules:
+        (models / "config.json").write_text("{}", "utf-8")
+        [subject] = document(run("check", "sound.gguf", "--format", "json"))["subjects"]
+        assert subject["findings"] == [], "beside a checkpoint the origin is plain"
+
+
+#: What publishers call their files, and what general.file_type they have.
+HABITS = {
+    "M-8B-Q4_K_M.gguf": 15,
+    "M-8B-Q4_K_L.gguf": 15,
+    "M-8B-Q6_K_L.gguf": 18,
+    "M-8B-Q3_K_XL.gguf": 13,
+    "M-8B-UD-Q4_K_XL.gguf": 15,
+    "M-8B-UD-IQ1_S.gguf": 10,
+    "M-8B.i1-IQ4_XS.gguf": 30,
+    "M-8B.i1-Q4_K_M.gguf": 15,
+    "M-8B-f16.gguf": 1,
+    "BF16/M-8B-BF16-00001-of-00001.gguf": 32,
+}
+_TYPES = {15: "Q4_K", 18: "Q6_K", 13: "Q3_K", 10: "Q2_K", 30: "IQ4_XS", 32: "BF16", 1: "F16"}
+
+
+def test_habits_of_publishers_are_no_findings(run: Run, models: Path) -> None:
+    folder = models / "habits"
+    (folder / "BF16").mkdir(parents=True)
+    for name, file_type in HABITS.items():
+        # 8 billion parameters: what the name says.
+        layer = ("blk.0.ffn_up.weight", (1 << 20, 7600), _TYPES[file_type])
+        fields: dict[str, Any] = {
+            "general.architecture": "llama",
+            "general.file_type": file_type,
+        }
+        write_gguf(folder / name, fields, [layer])
+    (folder / "M-8B.imatrix.dat").write_bytes(b"\x01\x00")
+    write_gguf(folder / "imatrix_unsloth.gguf", {"general.type": "imatrix"})
+    table = "\n".join(f"| [{name}](x) |" for name in HABITS)
+    (folder / "README.md").write_text(
+        f"---\nlicense: mit\nbase_model: owner/M-8B\n---\n{table}\n", "utf-8"
+    )
+    naming = ",".join(f"PKG00{number}" for number in range(2, 10))
+    done = run("check", "habits", "--select", naming, "--format", "json")
+    subjects = document(done)["subjects"]
+    assert len(subjects) >= len(HABITS)
+    assert [each["message"] for subject in subjects for each in subject["findings"]] == []

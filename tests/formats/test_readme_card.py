@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gguf_audit.formats.readme import BaseModel, parse_base_model, read_base_model
+from gguf_audit.formats.readme import (
+    BaseModel,
+    parse_base_model,
+    parse_card,
+    read_base_model,
+    read_card,
+)
 from gguf_audit.sources import LocalTree
+from gguf_audit.subject import Card
 
 
 @pytest.mark.parametrize(
@@ -60,3 +67,29 @@ def test_reads_the_file_beside_or_nothing(tmp_path: Path) -> None:
     assert read_base_model(LocalTree(tmp_path)) is None
     readme.write_bytes(b"---\nbase_model: a/b\n---\n" + bytes(1 << 20))
     assert read_base_model(LocalTree(tmp_path)) is None
+
+
+def test_a_card_is_what_has_front_matter() -> None:
+    text = (
+        "---\nlicense: other\nlicense_name: qwen\nbase_model:\n- owner/a\n- owner/b\n---\n"
+        "See [X-Q8_0.gguf](X-Q8_0.gguf), `q4_K_m` and aQ4_0."
+    )
+    assert parse_card(text, of_checkpoint=True) == Card(
+        license="other",
+        license_name="qwen",
+        base_models=("owner/a", "owner/b"),
+        files=frozenset({"X-Q8_0.gguf"}),
+        labels=frozenset({"Q8_0", "Q4_K_M"}),
+        of_checkpoint=True,
+    )
+    assert parse_card("# README\nlicense: mit") is None
+
+
+def test_a_card_is_read_from_its_folder(tmp_path: Path) -> None:
+    assert read_card(LocalTree(tmp_path)) is None
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n", "utf-8")
+    assert read_card(LocalTree(tmp_path)) == Card(license="mit")
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    assert read_card(LocalTree(tmp_path)) == Card(license="mit", of_checkpoint=True)
+    (tmp_path / "README.md").write_bytes(b"---\n\xff")
+    assert read_card(LocalTree(tmp_path)) is None

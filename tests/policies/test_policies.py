@@ -20,6 +20,7 @@ select = ["KV", "PKG"]
 ignore = ["KV109"]
 fail-on = "warning"
 require = ["reference", "tokenizer"]
+provenance = true
 
 [severity]
 TPL = "warning"
@@ -69,6 +70,7 @@ def test_every_field_is_read() -> None:
         ignore=("KV109",),
         fail_on="warning",
         require=("reference", "tokenizer"),
+        provenance=True,
         severity={"TPL": "warning", "TPL001": "error"},
         licenses=("apache-2.0",),
         architectures=("gemma3", "llama"),
@@ -167,6 +169,7 @@ UNTIL = "expires = 2027-01-01\n"
             "[severity]\nKV101 = 'fatal'",
             "p.toml, line 2: severity.KV101 is 'fatal', none of error, warning, info",
         ),
+        ("provenance = 1", "p.toml, line 1: provenance needs true or false"),
         ("select = 'KV'", "p.toml, line 1: select needs a list of strings"),
         ("select = ['KV', 1]", "p.toml, line 1: select needs a list of strings"),
         ("allow = 1", "p.toml, line 1: allow needs a table"),

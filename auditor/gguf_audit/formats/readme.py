@@ -7,6 +7,7 @@ with what somebody put beside a file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,10 +15,17 @@ from gguf_audit.errors import AuditError
 from gguf_audit.formats._json import read_text
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import Tree
+from gguf_audit.subject import Card
 
-__all__ = ["BaseModel", "parse_base_model", "read_base_model"]
+__all__ = ["BaseModel", "parse_base_model", "parse_card", "read_base_model", "read_card"]
 
 _FENCE = "---"
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,250}\.gguf")
+#: Whatever looks like a quantization, as a word of its own.
+_QUANTIZATION = re.compile(
+    r"(?<![A-Za-z0-9])(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|B?F16|F32|MXFP4(?:_MOE)?)(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,35 @@ def read_base_model(tree: Tree) -> BaseModel | None:
         return parse_base_model(read_text(source, limit_bytes=LIMITS.readme_bytes))
     except AuditError:
         return None  # Any text may stand there, or none: it is a hint, no evidence.
+
+
+def read_card(tree: Tree) -> Card | None:
+    """Return what ``README.md`` of a folder says of the models in it.
+
+    ``None`` where there is none, or one without front matter: that is no model card.
+    """
+    try:
+        names = tree.names()
+        if "README.md" not in names:
+            return None
+        text = read_text(tree.open("README.md"), limit_bytes=LIMITS.readme_bytes)
+    except AuditError:
+        return None  # As above.
+    return parse_card(text, of_checkpoint="config.json" in names)
+
+
+def parse_card(text: str, *, of_checkpoint: bool = False) -> Card | None:
+    """Return what a card's text says, ``None`` where it has no front matter."""
+    if not text.startswith(_FENCE):
+        return None
+    return Card(
+        license=next(_items(text, "license"), None),
+        license_name=next(_items(text, "license_name"), None),
+        base_models=tuple(_items(text, "base_model")),
+        files=frozenset(_FILE.findall(text)),
+        labels=frozenset(word.upper() for word in _QUANTIZATION.findall(text)),
+        of_checkpoint=of_checkpoint,
+    )
 
 
 def parse_base_model(text: str) -> BaseModel | None:

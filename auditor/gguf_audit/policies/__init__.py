@@ -68,6 +68,8 @@ class Policy:
     #: Allowed licences and architectures; ``None`` allows all.
     licenses: tuple[str, ...] | None = None
     architectures: tuple[str, ...] | None = None
+    #: Files, or the card beside them, have to name a licence and what they were made of.
+    provenance: bool = False
     budget: Budget = NO_BUDGET
     #: Pattern -> what its files are held against; the first that matches counts.
     references: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -92,6 +94,7 @@ class Policy:
             severity={**_without(base.severity, self.severity), **self.severity},
             licenses=base.licenses if self.licenses is None else self.licenses,
             architectures=base.architectures if self.architectures is None else self.architectures,
+            provenance=self.provenance or base.provenance,
             budget=Budget(
                 cache_bytes=_first(mine.cache_bytes, theirs.cache_bytes),
                 context_tokens=_first(mine.context_tokens, theirs.context_tokens),

@@ -72,6 +72,7 @@ def parse_policy(text: str, *, name: str, requirable: Collection[str]) -> Policy
         ignore=root.strings("ignore") or (),
         fail_on=root.word("fail-on", _FAIL_ON),
         require=root.words("require", requirable),
+        provenance=root.flag("provenance"),
         severity=root.table("severity").all_words(_LEVELS),
         licenses=allow.strings("licenses"),
         architectures=allow.strings("architectures"),
@@ -207,6 +208,12 @@ class _Table:
                 what = f"{self.full(key)} has {value!r}, none of {', '.join(words)}"
                 raise self.error(key, what + _meant(value, words))
         return values
+
+    def flag(self, key: str) -> bool:
+        value = self.take(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(key, "true or false")
+        return value is True
 
     def size(self, key: str) -> int | None:
         value = self.take(key)

@@ -11,7 +11,7 @@ from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.formats.gguf import open_gguf, read_gguf_set, shard_name
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import LocalTree, Tree
-from gguf_audit.subject import Gguf
+from gguf_audit.subject import Card, Gguf
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:
@@ -98,6 +98,15 @@ class Located:
         except AuditError:
             return None
         return read_base_model(tree)
+
+    def card(self) -> Card | None:
+        """Return what the README.md beside it says of the models there."""
+        from gguf_audit.formats.readme import read_card
+
+        try:
+            return read_card(self.tree or LocalTree(Path(self.path or self.name).parent))
+        except AuditError:
+            return None
 
     def covers(self, files: Sequence[str]) -> Iterator[str]:
         """Yield what ``locate`` calls the files of its set.

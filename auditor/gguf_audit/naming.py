@@ -1,0 +1,49 @@
+"""What the name of a file says: the model, and how it is quantized.
+
+Qwen3-8B-UD-Q4_K_XL.gguf     model Qwen3-8B, label Q4_K_XL, dynamic
+Nemo-12B.i1-IQ3_M.gguf       model Nemo-12B.i1, label IQ3_M
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["LABEL", "Label", "label_of", "width_of"]
+
+#: A quantization at the end of a file's or a folder's name, as llama-quantize, the
+#: converter and the big publishers write it.
+LABEL = re.compile(
+    r"(?:^|[-._ ])(?P<dynamic>UD-)?"
+    r"(?P<label>I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
+    re.IGNORECASE,
+)
+_SHARD = re.compile(r"-[0-9]{5}-of-[0-9]{5}$")
+_WIDTH = re.compile(r"I?Q([0-9])|(TQ)|(?:BF|FP|F)(16|32)|(?:MX|NV)FP(4)")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The quantization that a name ends in."""
+
+    #: In capitals, as llama-quantize has it, or a publisher's own such as ``Q4_K_L``.
+    text: str
+    #: Unsloth's, whose layers have many types.
+    dynamic: bool
+
+
+def label_of(path: str) -> Label | None:
+    """Return the label of a file's name, ``None`` where it ends in none."""
+    name = re.split(r"[/\\:]", path)[-1]
+    found = LABEL.search(_SHARD.sub("", name.removesuffix(".gguf")))
+    return None if found is None else Label(found["label"].upper(), found["dynamic"] is not None)
+
+
+def width_of(quantization: str) -> str | None:
+    """Return what tells ``Q4_K_M`` from ``Q8_0`` at a glance, ``None`` for another name.
+
+    The number of bits as names have it: ``4`` for ``IQ4_XS`` and ``MXFP4``, ``16`` for
+    ``BF16``, and ``TQ`` for ternary ones.
+    """
+    found = _WIDTH.match(quantization)
+    return None if found is None else next(filter(None, found.groups()))

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from gguf_audit.naming import Label, label_of, width_of
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Qwen3-8B-Q4_K_M.gguf", Label("Q4_K_M", dynamic=False)),
+        ("Qwen_Qwen3-8B-Q4_K_L.gguf", Label("Q4_K_L", dynamic=False)),
+        ("Qwen3-8B-UD-Q4_K_XL.gguf", Label("Q4_K_XL", dynamic=True)),
+        ("Nemo-12B.i1-IQ3_M.gguf", Label("IQ3_M", dynamic=False)),
+        ("model.f16.gguf", Label("F16", dynamic=False)),
+        ("a/b-Q8_0-00001-of-00002.gguf", Label("Q8_0", dynamic=False)),
+        ("owner/repo:model-bf16.gguf", Label("BF16", dynamic=False)),
+        ("gpt-oss-20b-mxfp4.gguf", Label("MXFP4", dynamic=False)),
+        ("Q4_0.gguf", Label("Q4_0", dynamic=False)),
+        ("model.gguf", None),
+        ("Q4_0-model.gguf", None),
+        ("imatrix-Qwen3.gguf", None),
+    ],
+)
+def test_a_label_stands_at_the_end_of_a_name(name: str, expected: Label | None) -> None:
+    assert label_of(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("Q4_K_M", "4"),
+        ("IQ4_XS", "4"),
+        ("MXFP4_MOE", "4"),
+        ("NVFP4", "4"),
+        ("TQ2_0", "TQ"),
+        ("BF16", "16"),
+        ("F32", "32"),
+        ("guessed", None),
+    ],
+)
+def test_a_width_is_what_names_have(label: str, expected: str | None) -> None:
+    assert width_of(label) == expected
