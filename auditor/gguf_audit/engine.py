@@ -50,6 +50,7 @@ from gguf_audit.rule import (
     OnModel,
     OnPair,
     OnSet,
+    OnUpload,
     Outcome,
     Rule,
     Severity,
@@ -102,6 +103,8 @@ class _Wanted:
     probe: bool
     #: Returns who is asked about chat templates; ``None`` where no rule wants to know.
     analyst: Callable[[], Analyst] | None
+    #: Tell the sha256 of whole files.
+    whole: bool
     reference: Reference
     #: Where every file names its own: what opens them.
     named: References | None
@@ -125,6 +128,8 @@ def audit_targets(
     jobs: int | None = 1,
     part: tuple[int, int] | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    matches: str | None = None,
+    whole: bool = False,
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
@@ -138,8 +143,9 @@ def audit_targets(
     rules, levels and requirements of it are the caller's to pass on. ``jobs`` is the
     number of processes, ``None`` for what suits; of the models ``part`` takes every so
     manieth, (1, 3) the first, the fourth and so on. ``progress`` is told the files done,
-    their number and the last one's name. Never raises
-    AuditError: what can't be audited is in the report.
+    their number and the last one's name. ``matches`` is the folder that repositories are
+    held against; ``whole`` asks for the sha256 of whole files, as far as nothing has to be
+    fetched for it. Never raises AuditError: what can't be audited is in the report.
     """
     reference: Reference = None
     named = references = None
@@ -169,6 +175,7 @@ def audit_targets(
             named=named,
             policy=policy,
             references=references if against is None else None,
+            whole=whole,
         )
         places = Targets()
         found = [
@@ -176,12 +183,15 @@ def audit_targets(
             for target in range(len(targets))
             for located in places.locate(targets[target])
         ]
+        uploads: list[SubjectReport] = []
+        if matches is not None:
+            found, uploads = _matched(found, targets, matches, wanted)
         mine = found if part is None else _part(found, *part)
         subjects = tuple(_subjects(mine, wanted, _jobs(jobs, mine, wanted), progress))
     return Report(
         version=gguf_audit.__version__,
         runtimes=RUNTIMES,
-        subjects=subjects,
+        subjects=(*subjects, *(uploads if part is None or part[0] == 1 else ())),
         elsewhere=len(found) - len(mine),
     )
 
@@ -208,6 +218,39 @@ class _Item:
         if shard is None:
             return (self.target, self.located.name)
         return (self.target, folder, shard.stem, shard.count)
+
+
+def _matched(
+    found: Sequence[_Item], targets: Sequence[str], folder: str, wanted: _Wanted
+) -> tuple[list[_Item], list[SubjectReport]]:
+    """Hold repositories against a folder; what is the same is then read in the folder."""
+    from gguf_audit.sources.hub import HubTree
+    from gguf_audit.uploads import compared, same
+
+    items: list[_Item] = []
+    reports: list[SubjectReport] = []
+    for number, target in enumerate(targets):
+        own = [item for item in found if item.target == number]
+        tree = next((each.located.tree for each in own if each.located.tree is not None), None)
+        paths: dict[str, str] = {}
+        try:
+            if not isinstance(tree, HubTree):
+                raise SourceError(f"{target} is no repository that the Hub could be asked for")
+            upload = compared(tree, target, folder)
+            report = audit_set(upload, wanted.rules.values(), wanted.severities)
+            if report is not None:
+                reports.append(report)
+            paths = same(upload)
+        except AuditError as error:
+            error.message = f"--matches {folder}: {error.message}"
+            reports.append(_unread(Located(target), wanted, error))
+        items += [
+            replace(item, located=replace(item.located, path=paths[item.located.file], tree=None))
+            if item.located.file in paths
+            else item
+            for item in own
+        ]
+    return items, reports
 
 
 def _part(found: Sequence[_Item], number: int, parts: int) -> list[_Item]:
@@ -470,23 +513,38 @@ class _Audit:
                 self.evidence.missed(error)
         self.evidence.model = replace(self.evidence.model, digests=digests)
 
+    def _whole_sha256(self, name: str) -> str | None:
+        if not self.wanted.whole:
+            return None
+        known = self.evidence.model.digests.get(name)
+        if known is not None:
+            return known
+        try:
+            return self.located.sha256_of(name)
+        except AuditError as error:
+            if self.located.local_path() is not None:
+                self.evidence.missed(error)
+            return None
+
     def report(self) -> SubjectReport:
         """Run the rules and say what came out."""
         findings = tuple(self._findings())
         cache = cache_table(self.evidence, self.wanted.lengths)
+        files = tuple(
+            FileSummary(
+                name=file.name,
+                size_bytes=file.size_bytes,
+                header_sha256=file.header_sha256,
+                sha256=self._whole_sha256(file.name),
+            )
+            for file in self.gguf.files
+        )
         errors = (*self.evidence.errors, *unmet(self.wanted.require, self.wanted.reference))
         probe = self.evidence.model.probe
         return SubjectReport(
             target=self.target,
             kind=self.evidence.kind,
-            files=tuple(
-                FileSummary(
-                    name=file.name,
-                    size_bytes=file.size_bytes,
-                    header_sha256=file.header_sha256,
-                )
-                for file in self.gguf.files
-            ),
+            files=files,
             reference=_reference_facts(self.wanted.reference),
             errors=tuple(Problem.of(_placed(error, self.gguf.name)) for error in errors),
             architecture=self.gguf.architecture,
@@ -564,7 +622,7 @@ class _Audit:
                 if self.evidence.companion is None:
                     return iter(())
                 return rule.check.check(self.evidence.companion, settings)
-            case OnSet() | OnPair():
+            case OnSet() | OnPair() | OnUpload():
                 return iter(())
             case _ as never:
                 assert_never(never)
@@ -573,6 +631,9 @@ class _Audit:
         """Say why a rule has nothing to look at, ``None`` if it has."""
         if isinstance(rule.check, OnSet | OnPair):
             reason = "compares the files of a folder with each other"
+            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+        if isinstance(rule.check, OnUpload):
+            reason = "compares a repository with a folder: give --matches"
             return Skip(rule=rule.id, kind="not-applicable", reason=reason)
         if Need.POLICY in rule.needs:
             if self.wanted.policy is None:

@@ -32,6 +32,8 @@ __all__ = [
     "SetMember",
     "SetSubject",
     "Settings",
+    "UploadSubject",
+    "UploadedFile",
 ]
 
 #: Nobody asked an installed runtime.
@@ -198,3 +200,28 @@ class PairSubject:
     projector: ProjectorMember
     #: At least one.
     models: tuple[SetMember, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedFile:
+    """What a repository of the Hub and a folder say of one file."""
+
+    name: str
+    #: The repository has it.
+    is_listed: bool
+    #: As the Hub lists them; ``None`` where it doesn't say.
+    size_bytes: int | None
+    sha256: str | None
+    #: ``None`` where the folder doesn't have it.
+    local_bytes: int | None
+    #: ``None`` where there was no need to read it.
+    local_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadSubject:
+    """A repository, and the folder that it was uploaded from."""
+
+    repository: str
+    folder: str
+    files: tuple[UploadedFile, ...]

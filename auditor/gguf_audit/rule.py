@@ -19,6 +19,7 @@ from gguf_audit.evidence import (
     PairSubject,
     SetSubject,
     Settings,
+    UploadSubject,
 )
 from gguf_audit.limits import LIMITS
 from gguf_audit.subject import Origin
@@ -34,6 +35,7 @@ __all__ = [
     "OnModel",
     "OnPair",
     "OnSet",
+    "OnUpload",
     "Outcome",
     "Reconvert",
     "RemoveKey",
@@ -220,6 +222,13 @@ class OnPair:
     check: Callable[[PairSubject, Settings], Iterator[Outcome]]
 
 
+@dataclass(frozen=True, slots=True)
+class OnUpload:
+    """A check of a repository against the folder that it was uploaded from."""
+
+    check: Callable[[UploadSubject, Settings], Iterator[Outcome]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One thing that can be wrong, how bad it may be, and how it is looked for.
@@ -233,7 +242,7 @@ class Rule:
     #: Kebab-case; the module has the same name with underscores.
     name: str
     levels: tuple[Severity, ...]
-    check: OnModel | OnConversion | OnSet | OnCompanion | OnPair
+    check: OnModel | OnConversion | OnSet | OnCompanion | OnPair | OnUpload
     needs: frozenset[Need] = frozenset()
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.

@@ -19,6 +19,7 @@ from gguf_audit.evidence import (
     SetMember,
     SetSubject,
     Settings,
+    UploadSubject,
 )
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.naming import LABEL
@@ -28,6 +29,7 @@ from gguf_audit.rule import (
     NoEvidence,
     OnPair,
     OnSet,
+    OnUpload,
     Outcome,
     Rule,
     Severity,
@@ -137,9 +139,14 @@ def pairs_of(members: Sequence[SetMember | ProjectorMember]) -> Iterator[PairSub
 
 
 def audit_set(
-    subject: SetSubject | PairSubject, rules: Iterable[Rule], severities: Mapping[str, Severity]
+    subject: SetSubject | PairSubject | UploadSubject,
+    rules: Iterable[Rule],
+    severities: Mapping[str, Severity],
 ) -> SubjectReport | None:
-    """Hold files of a folder against each other; ``None`` where nothing is to be said."""
+    """Hold files against each other; ``None`` where nothing is to be said.
+
+    Of an upload, that it is what it should be: somebody asked for that.
+    """
     findings: list[Finding] = []
     skips: list[Skip] = []
     for rule in rules:
@@ -153,10 +160,10 @@ def audit_set(
             # One broken rule must not hide what the others find.
             reason = f"{type(error).__name__}: {error}"
             skips.append(Skip(rule=rule.id, kind="crashed", reason=reason))
-    if not findings and not skips:
+    if not findings and not skips and not isinstance(subject, UploadSubject):
         return None
     return SubjectReport(
-        target=subject.folder,
+        target=subject.repository if isinstance(subject, UploadSubject) else subject.folder,
         kind="set",
         architecture=subject.architecture if isinstance(subject, SetSubject) else None,
         findings=tuple(findings),
@@ -164,11 +171,13 @@ def audit_set(
     )
 
 
-def _said(rule: Rule, subject: SetSubject | PairSubject) -> Iterator[Outcome]:
+def _said(rule: Rule, subject: SetSubject | PairSubject | UploadSubject) -> Iterator[Outcome]:
     match rule.check, subject:
         case OnSet(check), SetSubject():
             return check(subject, Settings())
         case OnPair(check), PairSubject():
+            return check(subject, Settings())
+        case OnUpload(check), UploadSubject():
             return check(subject, Settings())
         case _:
             return iter(())

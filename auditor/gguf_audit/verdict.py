@@ -61,13 +61,17 @@ class FileSummary:
     name: str
     size_bytes: int
     header_sha256: str
+    #: Of the whole file, where that was asked for and is known.
+    sha256: str | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return the file in the shape of the JSON report."""
+        whole = {} if self.sha256 is None else {"sha256": self.sha256}
         return {
             "name": self.name,
             "size_bytes": self.size_bytes,
             "header_sha256": self.header_sha256,
+            **whole,
         }
 
 

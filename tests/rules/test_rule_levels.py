@@ -46,6 +46,7 @@ RULES = {
     "PKG011": "architecture-not-allowed: error",
     "PKG012": "hash-differs: error",
     "PKG013": "reference-not-pinned: warning",
+    "PKG020": "upload-differs: error warning",
     "PKG030": "projector-empty: error",
     "PKG031": "projector-type-unknown: error",
     "PKG032": "projector-key-missing: error",

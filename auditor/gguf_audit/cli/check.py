@@ -115,6 +115,8 @@ class _Wanted:
     output: Path | None
     allow_unknown: bool
     probe: bool
+    matches: Path | None
+    sums: Path | None
     jobs: int | None
     shard: str | None
     quiet: bool
@@ -206,6 +208,22 @@ def command(
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="An unknown architecture is no failure.")
     ] = False,
+    matches: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The folder that a repository on the Hub was uploaded from: are they the same?",
+            show_default=False,
+        ),
+    ] = None,
+    sums: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write which bytes were audited: sha256 of headers and whole files.",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -254,6 +272,8 @@ def command(
         output=None if output == Path("-") else output,
         allow_unknown=allow_unknown,
         probe=probe,
+        matches=matches,
+        sums=sums,
         jobs=jobs,
         shard=shard,
         quiet=quiet,
@@ -278,6 +298,7 @@ def _check(wanted: _Wanted) -> int:
     part = None if wanted.shard is None else _part(wanted.shard)
     lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
     special = None if wanted.output is None else _open_output(wanted.output)
+    sums = None if wanted.sums is None else _open_output(wanted.sums, "--sums")
     installed = catalogue.load()
     governed = policies.govern(
         wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
@@ -311,8 +332,14 @@ def _check(wanted: _Wanted) -> int:
             jobs=wanted.jobs,
             part=part,
             progress=progress,
+            matches=None if wanted.matches is None else str(wanted.matches),
+            whole=wanted.sums is not None,
         )
     report = governed.judge(report, ran=rules.keys())
+    if wanted.sums is not None:
+        from gguf_audit.sums import render
+
+        write_out(wanted.sums, render(report), sums)
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
     fail_on = fail_on or FailOn.ERROR
     lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
@@ -421,19 +448,19 @@ def _evidence(items: list[str]) -> frozenset[str]:
     return frozenset(items)
 
 
-def _open_output(output: Path) -> int | None:
+def _open_output(output: Path, option: str = "-o") -> int | None:
     """Refuse a place that can't be written, or that holds anything but a report."""
     if not output.parent.is_dir() or output.is_dir():
-        raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint="-o")
+        raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint=option)
     try:
         special = open_special(output)
     except OSError as error:
         why = "no process reads it" if error.errno == errno.ENXIO else error.strerror
-        raise typer.BadParameter(f"can't write {str(output)!r}: {why}", param_hint="-o") from None
+        raise typer.BadParameter(f"can't write {str(output)!r}: {why}", param_hint=option) from None
     # Neither a model nor a part of its reference, named, beside it or linked to.
     if special is None and output.is_file() and not _REPORT.match(_beginning(output)):
         what = f"{str(output)!r} is no report, and writing one would destroy it"
-        raise typer.BadParameter(what, param_hint="-o")
+        raise typer.BadParameter(what, param_hint=option)
     return special
 
 

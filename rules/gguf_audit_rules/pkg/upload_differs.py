@@ -1,0 +1,75 @@
+"""The repository doesn't hold the files that it was to be made of.
+
+## What it does
+With `--matches FOLDER`, holds the GGUF files that a repository of the Hub lists against those
+of a folder: each has to be there, of the same size and with the same sha256. So are other
+large files that are in both. Nothing is downloaded.
+
+## Why it matters
+An upload that broke off, or that left out a shard, is found by whoever downloads it. A file
+that only the Hub has is a left-over of an earlier upload, or somebody else's.
+
+## Fix
+Upload the file again, or delete what doesn't belong there.
+
+## Authority
+The sizes and the sha256 of large files that the Hub lists (`/api/models`, `siblings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Settings, UploadedFile, UploadSubject
+from gguf_audit.rule import Hit, OnUpload, Outcome, Rule, Severity
+from gguf_audit.where import Where
+
+
+def check(subject: UploadSubject, settings: Settings) -> Iterator[Outcome]:
+    """Yield a hit for each file that isn't the same in both places."""
+    del settings
+    for file in subject.files:
+        hit = _difference(file, subject)
+        if hit is not None:
+            yield hit
+
+
+def _difference(file: UploadedFile, subject: UploadSubject) -> Hit | None:
+    where = Where(file=file.name)
+    if not file.is_listed:
+        message = f"{file.name} is in {subject.folder} and not in {subject.repository}"
+        return Hit(message=message, where=where, expected=file.local_bytes, level=Severity.ERROR)
+    if file.local_bytes is None:
+        message = f"{file.name} is in {subject.repository} and not in {subject.folder}"
+        return Hit(message=message, where=where, actual=file.size_bytes, level=Severity.WARNING)
+    if file.size_bytes is not None and file.size_bytes != file.local_bytes:
+        return Hit(
+            message=f"needs {file.local_bytes} bytes as in {subject.folder}, the Hub has"
+            f" {file.size_bytes}",
+            where=where,
+            expected=file.local_bytes,
+            actual=file.size_bytes,
+            level=Severity.ERROR,
+        )
+    if file.sha256 is None:
+        message = f"the Hub lists no sha256 of {file.name}: only its size can be compared"
+        return Hit(message=message, where=where, expected=file.local_bytes, level=Severity.WARNING)
+    if file.sha256 != file.local_sha256:
+        return Hit(
+            message=f"needs the file of {subject.folder} with sha256 {file.local_sha256}, the Hub"
+            f" has {file.sha256}",
+            where=where,
+            expected=file.local_sha256,
+            actual=file.sha256,
+            level=Severity.ERROR,
+        )
+    return None
+
+
+RULE = Rule(
+    id="PKG020",
+    name="upload-differs",
+    levels=(Severity.ERROR, Severity.WARNING),
+    check=OnUpload(check),
+    authority="the sizes and sha256 that the Hub lists",
+)
