@@ -123,6 +123,7 @@ def _fed(gguf: Gguf, encoding: Encoding, wanted: Wanted) -> Iterator[Outcome]:
             actual=found,
             level=Severity.ERROR,
             repair=Reconvert(),
+            also=("v.deepstack",),
         )
 
 

@@ -57,6 +57,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
                 actual=width,
                 level=Severity.ERROR,
                 repair=Replace(),
+                also=("v.deepstack" if encoding.type == "qwen3vl_merger" else "width",),
             )
             return
 
@@ -67,6 +68,7 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnCompanion(check, kinds=("mmproj",)),
     needs=frozenset({Need.REFERENCE}),
+    defers_to=("PKG038",),
     authority="llama.cpp b11434 tools/mtmd/mtmd.cpp mtmd_context, "
     "tools/mtmd/clip.cpp clip_n_mmproj_embd, src/llama-hparams.cpp n_embd_inp",
 )

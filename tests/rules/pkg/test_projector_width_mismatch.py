@@ -49,6 +49,7 @@ def test_fires_for_another_width() -> None:
             actual=64,
             level=Severity.ERROR,
             repair=Replace(),
+            also=("width",),
         )
     ]
 
