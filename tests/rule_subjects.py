@@ -14,9 +14,11 @@ from gguf_audit.subject import (
     Checkpoint,
     Fields,
     Gguf,
+    Json,
     Scalar,
     Tokenizer,
     ValueType,
+    Vocabulary,
 )
 from gguf_audit.testing import FieldValue, TensorSpec, make_gguf
 
@@ -96,17 +98,21 @@ def checkpoint(
     *,
     tokenizer: Tokenizer | Absent = UNKNOWN,
     templates: Mapping[str, str] | Absent = UNKNOWN,
+    vocabulary: Vocabulary | Absent = UNKNOWN,
+    config: Mapping[str, Json] | Absent = UNKNOWN,
+    generation: Mapping[str, Json] | Absent = UNKNOWN,
 ) -> Checkpoint:
     """Return a reference that holds these parts and no other."""
     return Checkpoint(
         id="org/model",
         origin="folder",
-        config=UNKNOWN,
-        generation_config=UNKNOWN,
+        config=config,
+        generation_config=generation,
         tokenizer_config=UNKNOWN,
         chat_templates=templates,
         load_tensors=lambda: UNKNOWN,
         load_tokenizer=lambda: tokenizer,
+        load_vocabulary=lambda: vocabulary,
     )
 
 
@@ -179,6 +185,24 @@ def tokens(count: int, kind: str = "gpt2") -> dict[str, FieldValue]:
     }
 
 
+def vocabulary(
+    texts: Sequence[str],
+    others: Mapping[str, FieldValue] | None = None,
+    *,
+    kind: str = "gpt2",
+    types: Sequence[int] | None = None,
+) -> dict[str, FieldValue]:
+    """Return a vocabulary of these tokens; others by their key, ``merges``."""
+    found: dict[str, FieldValue] = {
+        "general.architecture": "llama",
+        "tokenizer.ggml.model": kind,
+        "tokenizer.ggml.tokens": (ValueType.STRING, list(texts)),
+    }
+    if types is not None:
+        found["tokenizer.ggml.token_type"] = (ValueType.INT32, list(types))
+    return {**found, **{f"tokenizer.ggml.{name}": value for name, value in (others or {}).items()}}
+
+
 __all__ = [
     "GEMMA",
     "LLAMA",
@@ -194,6 +218,7 @@ __all__ = [
     "model_of",
     "offset",
     "tokens",
+    "vocabulary",
     "without",
 ]
 

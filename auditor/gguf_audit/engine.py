@@ -678,6 +678,8 @@ class _Audit:
         ):
             reason = f"the reference becomes {becomes!r}, the file is {self.gguf.architecture!r}"
             return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+        if Need.VOCABULARY in rule.needs:
+            return self._without_vocabulary(rule, self.evidence.conversion.checkpoint)
         missing: CacheLayout | Fields | Refused | Absent | None = None
         if Need.HYPERPARAMETERS in rule.needs:
             missing = self.evidence.conversion.expected_fields
@@ -701,6 +703,22 @@ class _Audit:
             kind: SkipKind = "no-evidence" if asked else "not-applicable"
             return Skip(rule=rule.id, kind=kind, reason=companion.checkpoint.reason)
         return None
+
+    def _without_vocabulary(self, rule: Rule, checkpoint: Checkpoint) -> Skip | None:
+        """Say why nobody knows the vocabulary of a right conversion, ``None`` if we do.
+
+        A card or a config.json never has one, so nothing that was asked for is missing.
+        """
+        try:
+            vocabulary = checkpoint.vocabulary
+        except AuditError:
+            return None  # The rule meets it again, where it becomes an error of the audit.
+        if not isinstance(vocabulary, Absent):
+            return None
+        asked = rule.id in self.wanted.insisted
+        asked = asked or not isinstance(checkpoint.tokenizer_files, Absent)
+        kind: SkipKind = "no-evidence" if asked else "not-applicable"
+        return Skip(rule=rule.id, kind=kind, reason=vocabulary.reason)
 
     def _as_published(self, rule: Rule, hit: Hit) -> Hit:
         """Lower an error to a warning where the reference is no published configuration."""

@@ -78,6 +78,8 @@ class Need(enum.StrEnum):
     HYPERPARAMETERS = "hyperparameters"
     #: What llama.cpp keeps for the file and for a right conversion.
     LAYOUT = "layout"
+    #: What vocabulary a right conversion has.
+    VOCABULARY = "vocabulary"
     #: What an installed runtime does with the file.
     PROBE = "probe"
     #: What the reference's tokenizer and an installed runtime make of texts.

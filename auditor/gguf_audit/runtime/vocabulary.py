@@ -5,19 +5,27 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping, Sequence
+
 from gguf_audit.subject import Array, Gguf, Origin, Value
 
 __all__ = [
     "BPE",
+    "HEALED",
     "MERGED",
     "MERGES",
     "MODEL",
     "NO_VOCABULARY",
     "PRE",
     "SCORED",
+    "SHOWN",
     "SPECIAL_KEYS",
     "TOKENS",
+    "TokenType",
+    "adds",
     "default_id",
+    "end_tokens",
     "special_id",
     "tokens",
 ]
@@ -58,6 +66,118 @@ DEFAULTS: dict[str, dict[str, int]] = {
     "plamo2": {"bos": 1, "eos": 2, "unk": 0, "pad": 3},
     "gemma4": {"bos": 1, "eos": 2, "unk": 0},
 }
+
+
+class TokenType(enum.IntEnum):
+    """Type of a token (``llama_token_type`` in include/llama.h)."""
+
+    UNDEFINED = 0
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+#: Pre-tokenizers that begin every text with bos unless the file says otherwise.
+_BEGINNING = frozenset(
+    {
+        *("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0"),
+        *("lfm2", "jina-v5-nano", "tekken", "chameleon"),
+    }
+)
+#: Those that separate two texts, and those that always begin with bos.
+_SEPARATING = frozenset({"jina-v1-en", "jina-v2-code", "roberta-bpe"})
+_FORCED = frozenset({"gemma4", "granite-embed-multi-311m"})
+#: What is on by default, by tokenizer model; all else is off.
+_ON = {
+    "llama": frozenset({"add_space_prefix", "add_bos_token"}),
+    "bert": frozenset({"add_bos_token", "add_sep_token"}),
+    "t5": frozenset({"add_eos_token"}),
+}
+
+#: Texts by which llama.cpp finds special tokens without an id: name -> texts.
+_FOUND = {
+    "eot": frozenset(
+        {
+            *("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>"),
+            *("<|end_of_text|>", "<EOT>", "_<EOT>", "[EOT]", "<end_of_utterance>"),
+            "<\uff5cend\u2581of\u2581sentence\uff5c>",
+        }
+    ),
+    "eom": frozenset({"<|eom_id|>"}),
+    "fim_pad": frozenset({"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}),
+    "fim_rep": frozenset(
+        {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},
+    ),
+    "fim_sep": frozenset({"<|file_sep|>"}),
+}
+_FOUND_ELSE = frozenset(
+    {
+        *("<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<PRE>", "\u2581<PRE>"),
+        *("<\uff5cfim\u2581begin\uff5c>", "<|code_prefix|>", "<|prefix|>"),
+        *("<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<SUF>", "\u2581<SUF>"),
+        *("<\uff5cfim\u2581hole\uff5c>", "<|code_suffix|>", "<|suffix|>"),
+        *("<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<MID>", "\u2581<MID>"),
+        *("<\uff5cfim\u2581end\uff5c>", "<|code_middle|>", "<|middle|>"),
+    }
+)
+#: Texts of tokens that end generation whatever the ids say.
+_ENDS = frozenset(
+    {
+        *("<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>"),
+        *("<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>"),
+        *("_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>"),
+        *("<turn|>", "<|tool_response>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "[e~["),
+    }
+)
+#: Texts of tokens that llama.cpp takes for control tokens whatever their type is.
+HEALED = _ENDS | _FOUND_ELSE | frozenset[str]().union(*_FOUND.values())
+#: Texts of tokens that llama.cpp always shows, whatever their type is (gpt-oss).
+SHOWN = frozenset({"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"})
+
+
+def end_tokens(texts: Sequence[str | None], ids: Mapping[str, int | None]) -> frozenset[int]:
+    """Return the ids that end generation.
+
+    ``ids`` are those in effect, by name: ``eos``, ``eot``, ``eom``. What llama.cpp
+    finds by text depends on the order of a hash table where several texts would do;
+    then all of them are in here.
+    """
+    wanted = _ENDS | frozenset[str]().union(*_FOUND.values())
+    found = {text: id_ for id_, text in enumerate(texts) if text in wanted}
+    ends = {found[text] for text in _ENDS & found.keys()}
+    for name, names in _FOUND.items():
+        if ids.get(name) is None:
+            ends.update(found[text] for text in names & found.keys())
+    ends.update(id_ for id_ in ids.values() if id_ is not None and id_ < len(texts))
+    called = {"<|call|>", "<|calls|>"} & found.keys()
+    if called and ("<|return|>" in found or "<|flush|>" in found):
+        ends.discard(found.get("<|end|>", -1))
+    if "<|tool_response>" in found or "<|plamo:eos|>" in found:
+        ends.discard(found.get("</s>", -1))
+    return frozenset(ends)
+
+
+def adds(gguf: Gguf, name: str, stored: bool | None) -> bool:
+    """Return a switch in effect: ``add_bos_token`` and its like.
+
+    ``stored`` is what a file has for it, ``None`` for nothing; the rest of the file says
+    what llama.cpp then takes.
+    """
+    model, pre = gguf.string(MODEL) or "", gguf.string(PRE) or ""
+    merged = model in MERGED
+    if name == "add_bos_token" and (model == "gemma4" or (merged and pre in _FORCED)):
+        return True
+    if stored is not None:
+        return stored
+    if name == "normalizer.lowercase":
+        return True
+    if merged:
+        beginning, separating = pre in _BEGINNING, pre in _SEPARATING
+        return (name == "add_bos_token" and beginning) or (name == "add_sep_token" and separating)
+    return name in _ON.get(model, frozenset())
 
 
 def tokens(gguf: Gguf) -> Array | None:

@@ -1,0 +1,107 @@
+"""Merges of a byte-pair vocabulary can't be carried out.
+
+## What it does
+Looks for merges that aren't two parts with a space between, and for those whose result is no
+token; an empty list is reported as well.
+
+## Why it matters
+llama.cpp takes a merge without a space for a pair of two empty texts and says nothing. What
+a merge makes and no token stands for falls apart into bytes again, so text becomes other
+tokens than in training.
+
+## Fix
+Reconvert with the tokenizer files of the reference.
+
+## Authority
+llama.cpp b11434, `src/llama-vocab.cpp: llama_vocab::impl::load, llm_tokenizer_bpe_session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
+from gguf_audit.subject import Origin
+from gguf_audit.where import Where
+from gguf_audit_rules.tok._vocabulary import (
+    MERGED,
+    MERGES,
+    MODEL,
+    PRE,
+    TOKENS,
+    shown,
+    strings,
+    tokens,
+)
+
+#: Its splitter works without merges.
+MERGELESS = "kimi-k2"
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit if merges are none, or make what is no token."""
+    del settings
+    gguf = model.gguf
+    listed = gguf.array(MERGES)
+    if gguf.string(MODEL) not in MERGED or listed is None or gguf.string(PRE) == MERGELESS:
+        return
+    merges = strings(listed)
+    if not listed.count:
+        yield _hit("needs merges, the list is empty", None, expected="at least one")
+        return
+    texts = set(strings(tokens(gguf)))
+    if not texts:
+        return
+    wrong = [*_wrong(merges, texts)]
+    if not wrong:
+        return
+    first = wrong[0]
+    single = merges[first].find(" ", 1) < 0
+    why = "no two parts" if single else f"{shown(_result(merges[first]))} is no token"
+    yield _hit(
+        f"needs merges that make tokens, {len(wrong):,} of {len(merges):,} don't, first rank "
+        f"{first}: {shown(merges[first])}, {why}",
+        merges[first],
+        expected="two parts that make a token",
+    )
+
+
+def _wrong(merges: Sequence[str], texts: set[str]) -> list[int]:
+    """Return the ranks of merges that aren't pairs, or whose result is no token."""
+    # 500,000 are real: the common case is one look-up.
+    return [
+        rank
+        for rank, merge in enumerate(merges)
+        if merge.replace(" ", "", 1) not in texts or " " not in merge
+    ]
+
+
+def _result(merge: str) -> str:
+    # As llama.cpp looks for the space: a first part is never empty.
+    space = merge.find(" ", 1)
+    return merge[:space] + merge[space + 1 :]
+
+
+def _hit(message: str, actual: str | None, *, expected: str) -> Hit:
+    return Hit(
+        message=message,
+        where=Where(key=MERGES),
+        expected=expected,
+        actual=actual,
+        origin=Origin.KEY,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+        # A token that is gone leaves merges that make it.
+        also=(TOKENS,),
+    )
+
+
+RULE = Rule(
+    id="TOK013",
+    name="merge-malformed",
+    levels=(Severity.ERROR,),
+    check=OnModel(check),
+    defers_to=("TOK002", "TOK010", "TOK011", "TOK012"),
+    authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
+)
