@@ -12,9 +12,9 @@ from gguf_audit.engine import audit_targets
 from gguf_audit.rule import Rule
 from gguf_audit.runtime.vocabulary import HEALED, SHOWN, TokenType, adds, special_id
 from gguf_audit.subject import Absent, Gguf, Scalar, ValueType, Vocabulary
-from gguf_audit.testing import TensorSpec, write_gguf
+from gguf_audit.testing import write_gguf
 from gguf_audit_rules import load
-from injector import Keys, typed
+from injector import Keys, copied
 
 __all__ = ["FAULTS", "RULES", "Told", "VocabularyFault", "faulty", "told"]
 
@@ -98,8 +98,7 @@ def faulty(
     gguf: Gguf, right: Vocabulary, unsure: frozenset[str], fault: VocabularyFault
 ) -> Keys | None:
     """Return the keys of a file with the fault, ``None`` where it can't have it."""
-    keys = {name: typed(field) for name, field in gguf.fields.items()}
-    draft = Draft(gguf, right, unsure, keys)
+    draft = Draft(gguf, right, unsure, copied(gguf)[0])
     return draft.keys if fault.change(draft) else None
 
 
@@ -109,7 +108,7 @@ def told(name: str, file: Path, reference: str, folder: Path) -> Iterator[Told]:
     right, tokenizer = checkpoint.vocabulary, checkpoint.tokenizer
     if isinstance(right, Absent) or isinstance(tokenizer, Absent):
         return
-    tensors = [TensorSpec(each.name, each.shape, each.type) for each in gguf.tensors.values()]
+    _, tensors = copied(gguf)
     for fault in FAULTS:
         keys = faulty(gguf, right, tokenizer.unsure_ids, fault)
         if keys is None:

@@ -82,9 +82,9 @@ def test_a_vocabulary_needs_no_hyper_parameters(tmp_path: Path) -> None:
         "general.architecture": "llama",
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "llama-bpe",
-        "tokenizer.ggml.tokens": ["a", "b"],
+        "tokenizer.ggml.tokens": ["a", "b", "ab"],
         "tokenizer.ggml.merges": ["a b"],
-        "tokenizer.ggml.eos_token_id": 2,
+        "tokenizer.ggml.eos_token_id": 3,
     }
     subject = audit(write_gguf(tmp_path / "vocabulary.gguf", keys))
     assert (subject.kind, subject.cache, subject.errors) == ("vocabulary", None, ())

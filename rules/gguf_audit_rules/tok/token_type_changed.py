@@ -10,8 +10,9 @@ either type is right. Types of tokens whose text differs are not compared.
 A control or user-defined token that is stored as a normal one is taken apart when a prompt
 holds it, so turns and tools aren't what the model was trained on.
 
-llama.cpp heals some by their text (`<|im_end|>`, `<end_of_turn>`, fill-in-the-middle...): those are warnings, because
-other engines don't. A normal token stored as a control token is never printed.
+Some are healed by llama.cpp, which knows their text (`<|im_end|>`, `<end_of_turn>`,
+fill-in-the-middle...): those are warnings, because other engines don't. A normal token
+stored as a control token is never printed.
 
 ## Fix
 Reconvert: no metadata tool changes items of a list.
