@@ -292,12 +292,14 @@ def _sizes(part: _Part) -> Draft:
 
 
 def _vision(part: _Part, *, act: Values | None = ("gelu",), eps: Iterable[float] = ()) -> Draft:
-    written = part.number("layer_norm_eps")
+    written = part.own.get("layer_norm_eps")
+    filled = part.number("layer_norm_eps")
     return {
         **_sizes(part),
         "image_size": _one(part.integer("image_size")),
         "patch_size": _one(part.integer("patch_size")),
-        "attention.layer_norm_epsilon": _one(written) if written is not None else _any(*eps),
+        # Where none is published, the converter's own default is as right as that of the class.
+        "attention.layer_norm_epsilon": _any(filled, *(eps if written is None else ())),
         ACTIVATION: act,
     }
 
@@ -396,7 +398,7 @@ def _idefics3(part: _Part, preprocessor: Preprocessor) -> Draft:
     size = preprocessor.get("size")
     longest = size.get("longest_edge") if isinstance(size, dict) else None
     preprocessed = longest if isinstance(longest, int) else part.integer("image_size")
-    return _vision(part) | {
+    return _vision(part, eps=(1e-5,)) | {
         "projector.scale_factor": (part.integer("scale_factor", root=True) or 2,),
         "preproc_image_size": _one(preprocessed if preprocessor else None),
     }

@@ -26,9 +26,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gguf_audit.evidence import Companion, Settings
-from gguf_audit.projection import ACTIVATION, Wanted, expected_projector, projector_types
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -47,9 +47,14 @@ from gguf_audit.runtime.clip import Encoding, encodings
 from gguf_audit.subject import Absent, Array, Gguf, Origin, Scalar
 from gguf_audit.where import Where
 
+if TYPE_CHECKING:
+    from gguf_audit.projection import Wanted
+
 Value = Scalar | tuple[Scalar, ...]
 #: Relative difference of two f32 that were written and read as decimal fractions.
 CLOSE = 1e-5
+#: ``gguf_audit.projection.ACTIVATION``: stands for the keys ``clip.use_gelu`` and its like.
+ACTIVATION = "activation"
 FED = re.compile(r"v\.deepstack\.([0-9]{1,6})\.")
 
 
@@ -65,6 +70,9 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         else:
             yield NoEvidence("another GGUF doesn't say how images and sounds are encoded")
         return
+    # Only who compares a projector pays for what it is compared with.
+    from gguf_audit.projection import expected_projector, projector_types
+
     types = projector_types(checkpoint.config)
     preprocessor = checkpoint.preprocessor
     for encoding in encodings(companion.gguf):
