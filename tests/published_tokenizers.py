@@ -136,18 +136,18 @@ def _pieces() -> Iterator[tuple[str, str]]:
         yield number, f"{number[:2]} {number[2]}"
 
 
-CONTROL, ADDED = "<|end|>", "<tool>"
+CONTROL, ADDED = ("<|end|>", "[START]"), "<tool>"
 
 
 def vocabulary(pre: str | None) -> dict[str, FieldValue]:
     """Return the keys of a right conversion of such a tokenizer."""
     pieces = [*_pieces()]
-    tokens = [*(token for token, _ in pieces), CONTROL, ADDED]
+    tokens = [*(token for token, _ in pieces), *CONTROL, ADDED]
     keys: dict[str, FieldValue] = {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": pre or "",
         "tokenizer.ggml.tokens": (ValueType.STRING, tokens),
-        "tokenizer.ggml.token_type": (ValueType.INT32, [1] * len(pieces) + [3, 4]),
+        "tokenizer.ggml.token_type": (ValueType.INT32, [1] * len(pieces) + [3, 3, 4]),
         "tokenizer.ggml.merges": (ValueType.STRING, [merge for _, merge in pieces if merge]),
         "tokenizer.ggml.add_bos_token": False,
         "tokenizer.ggml.eos_token_id": (ValueType.UINT32, len(pieces)),
@@ -155,7 +155,9 @@ def vocabulary(pre: str | None) -> dict[str, FieldValue]:
     return {key: value for key, value in keys.items() if value != ""}
 
 
-def write_tokenizer(folder: Path, pre_tokenizer: Json, normalizer: Json = None) -> None:
+def write_tokenizer(
+    folder: Path, pre_tokenizer: Json, normalizer: Json = None, *, ignore_merges: bool = False
+) -> None:
     """Write ``tokenizer.json`` and its configuration into a checkpoint's folder."""
     pieces = [*_pieces()]
     added: list[Json] = [
@@ -166,9 +168,9 @@ def write_tokenizer(folder: Path, pre_tokenizer: Json, normalizer: Json = None) 
             "lstrip": False,
             "rstrip": False,
             "normalized": False,
-            "special": content == CONTROL,
+            "special": content in CONTROL,
         }
-        for index, content in enumerate((CONTROL, ADDED))
+        for index, content in enumerate((*CONTROL, ADDED))
     ]
     merges: list[Json] = [merge for _, merge in pieces if merge]
     document: dict[str, Json] = {
@@ -182,10 +184,11 @@ def write_tokenizer(folder: Path, pre_tokenizer: Json, normalizer: Json = None) 
         "decoder": byte_level(regex=False),
         "model": {
             "type": "BPE",
+            "ignore_merges": ignore_merges,
             "vocab": {token: index for index, (token, _) in enumerate(pieces)},
             "merges": merges,
         },
     }
     (folder / "tokenizer.json").write_text(json.dumps(document), "utf-8")
-    configuration = {"eos_token": CONTROL, "add_bos_token": False}
+    configuration = {"eos_token": CONTROL[0], "add_bos_token": False}
     (folder / "tokenizer_config.json").write_text(json.dumps(configuration), "utf-8")

@@ -25,7 +25,7 @@ from published_tokenizers import (
     write_tokenizer,
 )
 
-TOKENS = 367
+TOKENS = 368
 TENSORS = [TensorSpec("token_embd.weight", (64, TOKENS))]
 #: Others that split as the usual name does, whatever the texts.
 ALIKE = {"qwen2": SPLITTERS["bailingmoe"].names, "llama-bpe": SPLITTERS["dbrx"].names}

@@ -46,6 +46,13 @@ def test_a_space_that_a_reference_puts_in_front_changes_nothing() -> None:
     assert made(byte_level(regex=True, prefix=True)).right == SPLITTERS["gpt-2"].names
 
 
+def test_nothing_at_all_splits_nothing() -> None:
+    spaces: Json = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    found = made(None, spaces)
+    assert found.right == SPLITTERS["gemma4"].names
+    assert found.reference == tuple((text,) for text in TEXTS)
+
+
 def test_pieces_of_every_text() -> None:
     found = made(*PUBLISHED["starcoder"])
     assert found.reference[0] == (*"12345", " and", " ", *"1234567")

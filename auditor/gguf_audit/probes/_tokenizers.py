@@ -39,7 +39,7 @@ def splitter(normalizer: object, pre_tokenizer: object) -> Tokenizer:
 def pieces(tokenizer: Tokenizer, text: str) -> list[str]:
     """Return the pieces of a text, as they stand in it."""
     if tokenizer.pre_tokenizer is None:
-        return [text]
+        return [text.replace(SPACE, " ")]
     found = tokenizer.pre_tokenizer.pre_tokenize_str(text)
     return [text[start:end].replace(SPACE, " ") for _, (start, end) in found if end > start]
 

@@ -21,7 +21,7 @@ from gguf_audit.probes.child import Bounds, Talk, talk
 from gguf_audit.probes.llama_cpp import find_library, tokenize
 from gguf_audit.runtime.check_text import CHECK_TEXT, name_by_ids
 from gguf_audit.runtime.pre_tokenizers import GROUPS, SPLITTERS, Splitter, pre_tokenizer
-from gguf_audit.runtime.probe_texts import MORE_TEXTS, TEXTS
+from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Pieces, Splitting
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation
 from gguf_audit.subject import Absent, TokenizerFiles, TokenizerJson
@@ -47,8 +47,8 @@ def _split(parts: str) -> Splitting | Absent:
     meant = [splitter for splitter in GROUPS if splitter.meant_for is not None]
     others = [pre_tokenizer(splitter) for splitter in GROUPS]
     others += [pre_tokenizer(splitter, meant=True) for splitter in meant]
-    request = {"normalizer": normalizer, "pre_tokenizer": own, "others": others, "texts": TEXTS}
-    answers = _pieces(_talk(request), wanted=1 + len(others))
+    request = {"normalizer": normalizer, "pre_tokenizer": own, "others": others}
+    answers = _pieces(_talk({**request, "texts": TEXTS}), wanted=1 + len(others))
     if isinstance(answers, Absent):
         return answers
     reference, rest = answers[0], answers[1:]
@@ -100,19 +100,18 @@ def compare(files: TokenizerFiles, model: Path) -> Tokenisation | Absent:
         return next(each for each in (library, document, found) if isinstance(each, Absent))
     every = tuple(dict.fromkeys(_typed(token.content) for token in found.added if token.content))
     added = every[: LIMITS.probed_tokens]
-    texts = (*TEXTS, *MORE_TEXTS)
-    lines = tuple(f"\n{text}" for text in texts)
-    reference = encode(document, (*texts, *lines, *added))
+    lines = tuple(f"\n{text}" for text in TEXTS)
+    reference = encode(document, (*TEXTS, *lines, *added))
     if isinstance(reference, Absent):
         return reference
-    runtime, ids = tokenize(library, model, (*texts, *lines, *added))
+    runtime, ids = tokenize(library, model, (*TEXTS, *lines, *added))
     if isinstance(ids, Absent):
         return ids
     both = iter(zip(reference.ids, ids, strict=True))
     return Tokenisation(
         runtime=runtime,
-        texts=dict(zip(texts, both, strict=False)),
-        lines=dict(zip(texts, both, strict=False)),
+        texts=dict(zip(TEXTS, both, strict=False)),
+        lines=dict(zip(TEXTS, both, strict=False)),
         added=dict(zip(added, both, strict=True)),
         names=reference.names,
         left_out=len(every) - len(added),

@@ -126,8 +126,8 @@ def _unicode_cased(numbers: str, *, contracted: bool = True, but: str = "") -> s
     )
 
 
-#: Digits in threes from the right.
-_THREES = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
+#: Digits in threes from the right; what stands before the first of them stays with it.
+_THREES = r"\P{N}*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 _LINES = r"[^\n]+|[\n]+"
 _CHINESE = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
 _ASCII_SIGN = r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"

@@ -8,7 +8,7 @@ reference, whatever a file says.
 
 from __future__ import annotations
 
-__all__ = ["MORE_TEXTS", "TEXTS"]
+__all__ = ["TEXTS"]
 
 TEXTS = (
     "12345 and 1234567",
@@ -30,9 +30,7 @@ TEXTS = (
     "------=======!!!??... '''```\"\"\" (a) [b] {c} <d> $5 50% #1 @x a/b/c a\\b ~^|",
     "a.\nb!\r\n\r\nc -\n\nd/\n/e;  \n",
     "\u00bd \u0663\u0664 x\u00b2 \u2167",
-)
-#: Beyond splitting: what vocabularies treat in ways of their own, and whole sentences.
-MORE_TEXTS = (
+    # Beyond splitting: what vocabularies treat in ways of their own, and whole sentences.
     "Hello",
     " Hello",
     "hello world",

@@ -10,7 +10,7 @@ tokens in it are meant as such. The ids have to be the same.
 A difference that another finding about the tokenizer explains stands among its
 consequences. One that none explains is a warning: it can be a fault of the file's or a
 limit of llama.cpp's. An added control token that falls into pieces is an error. Notes are
-a space that only one of both puts in front of a text, a SentencePiece vocabulary whose
+texts that llama.cpp can't cut as the reference does whatever the file names, a space that only one of both puts in front of a text, a SentencePiece vocabulary whose
 scores are all the same, which is what the converter writes for a `tokenizer.json` without
 `tokenizer.model`, and added tokens of a `gemma4` vocabulary, whose types the converter
 doesn't write.
@@ -41,10 +41,11 @@ from gguf_audit.rule import (
     Rule,
     Severity,
 )
+from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation, window
 from gguf_audit.subject import Absent, Gguf, Scalar
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import MODEL, tokens
+from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, tokens
 
 PREFIX = "tokenizer.ggml.add_space_prefix"
 SCORES = "tokenizer.ggml.scores"
@@ -63,7 +64,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if isinstance(found, Absent):
         yield NoEvidence(found.reason)
         return
-    comparison = _Comparison(conversion, found)
+    comparison = _Comparison(conversion, found, _beyond(conversion))
     yield from comparison.texts() or comparison.prefixes()
     yield from comparison.added()
     if found.left_out:
@@ -71,10 +72,21 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         yield NoEvidence(reason, kind="limit")
 
 
+def _beyond(conversion: Conversion) -> frozenset[str]:
+    """Return the texts that llama.cpp can't split as the reference does, by any name."""
+    gguf, splitting = conversion.model.gguf, conversion.splitting
+    name = gguf.string(PRE)
+    if gguf.string(MODEL) != BPE or isinstance(splitting, Absent) or name not in splitting.right:
+        return frozenset()
+    both = zip(TEXTS, splitting.reference, splitting.named[name], strict=True)
+    return frozenset(text for text, ours, theirs in both if ours != theirs)
+
+
 class _Comparison:
     """What the ids of a file and of its reference come to."""
 
-    def __init__(self, conversion: Conversion, found: Tokenisation) -> None:
+    def __init__(self, conversion: Conversion, found: Tokenisation, beyond: frozenset[str]) -> None:
+        self._beyond = beyond
         self._gguf = conversion.model.gguf
         self._found = found
         listed = tokens(self._gguf)
@@ -90,8 +102,11 @@ class _Comparison:
         found = self._different(self._found.lines)
         if not found:
             return []
-        flat = _flat_scores(self._gguf)
-        why = f"; all of {SCORES} are the same, which is what llama.cpp merges by" if flat else ""
+        why = ""
+        if _flat_scores(self._gguf):
+            why = f"; all of {SCORES} are the same, which is what llama.cpp merges by"
+        elif all(text in self._beyond for text, _ in found):
+            why = "; llama.cpp only comes close to the reference's splitter"
         return [
             Hit(
                 message=f"{self._found.runtime} makes other tokens of {len(found)} of "
@@ -99,7 +114,7 @@ class _Comparison:
                 where=Where(),
                 expected={text: list(both[0]) for text, both in found[:SHOWN]},
                 actual={text: list(both[1]) for text, both in found[:SHOWN]},
-                level=Severity.INFO if flat else Severity.WARNING,
+                level=Severity.INFO if why else Severity.WARNING,
                 repair=Reconvert(),
             )
         ]

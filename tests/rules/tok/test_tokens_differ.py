@@ -5,6 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
+from gguf_audit.runtime.pre_tokenizers import SPLITTERS
+from gguf_audit.runtime.probe_texts import TEXTS
+from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation
 from gguf_audit.subject import Absent, AddedToken, TokenizerFiles, TokenizerJson, ValueType
 from gguf_audit.testing import FieldValue
@@ -27,6 +30,7 @@ def said(
     added: Texts | None = None,
     kind: str = "gpt2",
     left_out: int = 0,
+    splitting: Splitting | Absent = MISSING,
     others: dict[str, FieldValue] | None = None,
 ) -> list[Outcome]:
     found = Tokenisation(
@@ -59,6 +63,7 @@ def said(
             reference=replace(checkpoint(), tokenizer_files=files),
         ),
         load_tokenisation=lambda: found,
+        load_splitting=lambda: splitting,
     )
     return list(check(subject, SETTINGS))
 
@@ -101,6 +106,30 @@ def test_notes_scores_that_are_all_the_same() -> None:
         "tokenizer.ggml.scores": (ValueType.FLOAT32, [-float(i) for i in range(8)])
     }
     (found,) = said({"a": ((1,), (3,))}, kind="llama", others=graded)
+    assert isinstance(found, Hit)
+    assert found.level is Severity.WARNING
+
+
+def test_notes_texts_that_llama_cpp_only_comes_close_to() -> None:
+    pieces = tuple((text,) for text in TEXTS)
+    apart = (tuple(TEXTS[0]), *pieces[1:])
+    close = Splitting(
+        reference=pieces,
+        named=dict.fromkeys(SPLITTERS, apart),
+        right=("tiny_aya", "cohere2moe"),
+    )
+    named: dict[str, FieldValue] = {"tokenizer.ggml.pre": "cohere2moe"}
+    different: Texts = {TEXTS[0]: ((1,), (3, 4))}
+    (found,) = said(different, others=named, splitting=close)
+    assert isinstance(found, Hit)
+    assert found.level is Severity.INFO
+    assert "; llama.cpp only comes close to the reference's splitter; HF: " in found.message
+    # Another text isn't explained by that, and a wrong name explains nothing here.
+    (found,) = said({**different, TEXTS[1]: ((1,), (3,))}, others=named, splitting=close)
+    assert isinstance(found, Hit)
+    assert found.level is Severity.WARNING
+    wrong: dict[str, FieldValue] = {"tokenizer.ggml.pre": "qwen2"}
+    (found,) = said(different, others=wrong, splitting=close)
     assert isinstance(found, Hit)
     assert found.level is Severity.WARNING
 
