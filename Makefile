@@ -3,7 +3,7 @@
 # make check       format, lint, types, floors, documentation, wheel, tests: what CI runs
 # make truth       tests against measured tables, where they are at hand (TRUTH=folder)
 # make acceptance  tests on a real model of 250 MB and on a real llama.cpp
-# make bench       opening a header beside gguf-py; CPU time of the command against its budget
+# make bench       opening a header beside gguf-py, a thousand in one run, the command against its budget
 # make fuzz        a million hostile inputs for each reader (RUNS=number)
 # make docs        write the generated pages again
 
@@ -89,6 +89,7 @@ bench: $(VENV)/.runtime
 	@$(BIN)/python -m compileall -q auditor rules
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
 	@$(BIN)/python benchmarks/bench_open.py
+	@$(BIN)/python benchmarks/bench_many.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
 	@$(BIN)/python benchmarks/bench_against.py build/demo/gemma-3-270m.gguf
 

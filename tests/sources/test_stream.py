@@ -133,10 +133,27 @@ def test_a_shard_is_found_beside_the_one_that_was_named(web: FakeWeb) -> None:
     assert [asked.path for asked in web.asked] == ["/a%20b/m-00002-of-00002.gguf?sign=secret"]
 
 
+def test_what_lies_behind_the_last_tensor_is_looked_at_apart(web: FakeWeb) -> None:
+    web.files["/models/a.gguf"] = MODEL + b"PK\x03\x04" + bytes(300 * KIB)
+    tail = read_gguf(source(web)).files[0].tail
+    assert tail is not None
+    assert (tail.offset, tail.size_bytes, tail.empty) == (len(MODEL), 300 * KIB + 4, False)
+    end = len(MODEL) + 300 * KIB + 4
+    assert [asked.range for asked in web.asked] == [
+        "bytes=0-16777215",
+        f"bytes={len(MODEL)}-{len(MODEL) + 64 * KIB - 1}",
+        f"bytes={end - 64 * KIB}-{end - 1}",
+    ]
+    web.asked.clear()
+    web.ranges = False
+    with pytest.raises(SourceError, match="the server can't go on from byte"):
+        read_gguf(source(web))
+
+
 def test_weights_are_never_fetched(web: FakeWeb) -> None:
     opened = source(web, replace(LIMITS, header_bytes=MIB))
     with pytest.raises(SourceError, match="tensor data is never fetched"):
-        opened.read(2 * MIB, 8)
+        opened.read(2 * MIB, MIB)
     with pytest.raises(SourceError, match=r"8 bytes at \d+ are not in \d+ bytes"):
         opened.read(len(MODEL) - 4, 8)
 

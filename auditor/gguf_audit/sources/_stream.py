@@ -25,7 +25,10 @@ from gguf_audit.sources import _hub_http as http
 from gguf_audit.sources._hub_http import Broken, Refusal
 from gguf_audit.where import Where
 
-__all__ = ["Address", "Streamed", "Traffic"]
+__all__ = ["NEAR_BYTES", "Address", "Streamed", "Traffic"]
+
+#: What begins so close behind what was fetched is reached by going on.
+NEAR_BYTES = 256 << 10
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: What another try may get past; the same as for the Hub.
@@ -129,6 +132,8 @@ class Streamed:
         end = start + length
         if start < 0 or length < 0 or end > self.size:
             raise self._error(f"{length} bytes at {start} are not in {self._size} bytes")
+        if start > len(self._fetched) + NEAR_BYTES and length <= self._limits.tail_sample_bytes:
+            return self._apart(start, end)
         if end > self._limits.header_bytes:
             raise self._error("tensor data is never fetched")
         while len(self._fetched) < end:
@@ -140,6 +145,24 @@ class Streamed:
         if self._flow is not None:
             self._traffic.bytes += self._flow.close()
             self._flow = None
+
+    def _apart(self, start: int, end: int) -> bytes:
+        """Return a few bytes that lie far behind the header: those after the last tensor."""
+        self.close()
+        found = bytearray()
+
+        def fetch() -> None:
+            found.clear()
+            flow = self._open(start, end)
+            while len(found) < end - start:
+                chunk = self._next(flow)
+                if not isinstance(chunk, bytes):
+                    raise Broken(f"the connection ended after {len(found)} bytes")
+                found.extend(chunk)
+
+        self._persist(fetch)
+        self.close()
+        return bytes(found[: end - start])
 
     # One step, and what is done where it fails
 
@@ -208,7 +231,7 @@ class Streamed:
     # An answer
 
     def _begin(self) -> _Flow:
-        """Ask for what is missing, a window at most, and follow redirects."""
+        """Ask for what is missing, a window at most."""
         start = len(self._fetched)
         end = start + self._limits.remote_window_bytes
         if self._size is not None:
@@ -217,6 +240,10 @@ class Streamed:
             raise self._error(
                 f"the connection ended after {start} bytes, and the server can't go on from there"
             )
+        return self._open(start, end)
+
+    def _open(self, start: int, end: int) -> _Flow:
+        """Ask for a range and follow redirects."""
         url = self._address.url
         for _ in range(self._limits.hub_redirects + 1):
             flow = self._flow = self._ask(url, f"bytes={start}-{end - 1}")

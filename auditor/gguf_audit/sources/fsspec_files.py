@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from gguf_audit.errors import SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources._names import contained
-from gguf_audit.sources._stream import Traffic
+from gguf_audit.sources._stream import NEAR_BYTES, Traffic
 from gguf_audit.sources.web import shown_url
 from gguf_audit.where import Where
 
@@ -39,7 +39,7 @@ class FsspecTree:
             fsspec = importlib.import_module("fsspec.core")
         except ImportError:
             raise self._error("fsspec isn't installed: pip install 'gguf-audit[fsspec]'") from None
-        found: tuple[Any, str] = self._done(lambda: fsspec.url_to_fs(url))
+        found: tuple[Any, str] = self._done(lambda: fsspec.url_to_fs(url, skip_instance_cache=True))
         self._files, self._root = found
         self.is_file = self._done(lambda: bool(self._files.isfile(self._root)), requests=1)
         if self.is_file:
@@ -153,6 +153,8 @@ class _Windowed:
         end = start + length
         if start < 0 or length < 0 or end > self.size:
             raise self._error(f"{length} bytes at {start} are not in {self.size} bytes")
+        if start > len(self._fetched) + NEAR_BYTES and length <= self._limits.tail_sample_bytes:
+            return self._tree.fetch(self.name, start, end)
         if end > self._limits.header_bytes:
             raise self._error("tensor data is never fetched")
         while len(self._fetched) < end:
