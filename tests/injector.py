@@ -5,17 +5,18 @@
         if made is not None:
             write_gguf(broken, *made)
 
-Tensor data is left out: a hole stands in for it, of the right size.
+Tensor data is left out, but for what scales RoPE: a hole stands in for it, of the right size.
 """
 
 from __future__ import annotations
 
 import enum
 import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gguf_audit.subject import Array, Field, Gguf, Scalar, ValueType
+from gguf_audit.subject import Absent, Array, Field, Gguf, Scalar, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec
 
 __all__ = ["FAULTS", "Fault", "Keys", "TensorFault", "copied", "inject"]
@@ -88,7 +89,16 @@ def inject(gguf: Gguf, fault: Fault | TensorFault) -> tuple[Keys, list[TensorSpe
 def copied(gguf: Gguf) -> tuple[Keys, list[TensorSpec]]:
     """Return the keys and tensors of a file, to be written again."""
     keys: Keys = {name: _typed(field) for name, field in gguf.fields.items()}
-    return keys, [TensorSpec(each.name, each.shape, each.type) for each in gguf.tensors.values()]
+    return keys, [
+        TensorSpec(each.name, each.shape, each.type, data=_data(gguf, each.name))
+        for each in gguf.tensors.values()
+    ]
+
+
+def _data(gguf: Gguf, name: str) -> bytes | None:
+    """Return the data of a tensor of RoPE factors, which an audit looks at."""
+    values = gguf.values(name) if name.startswith("rope_f") else Absent("nobody looks")
+    return None if isinstance(values, Absent) else struct.pack(f"<{len(values)}f", *values)
 
 
 def _typed(field: Field) -> FieldValue:

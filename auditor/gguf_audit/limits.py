@@ -47,6 +47,9 @@ class Limits:
     shards: int = 10_000
     #: Read at either end of what a file holds behind its last tensor.
     tail_sample_bytes: int = 64 * KIB
+    #: Data of one tensor of RoPE factors, the only tensor data that is read without being
+    #: asked for: half a head of 8,192 elements; real heads have 512 at most.
+    factor_bytes: int = 16 * KIB
     #: ``config.json`` and its like; the longest published ones are under 100 KiB.
     config_bytes: int = 16 * MIB
     #: ``tokenizer.json``; 35 MiB is real.

@@ -213,6 +213,11 @@ class Tail:
     empty: bool
 
 
+def _unread(file: FileFacts, tensor: Tensor) -> Absent:
+    del file
+    return Absent(f"the data of {tensor.name} can't be read")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
     """One physical file: a whole model or one shard."""
@@ -232,6 +237,10 @@ class FileFacts:
     fields: tuple[Field, ...]
     tensors: tuple[Tensor, ...]
     tail: Tail | None = None
+    #: Reads the values of one of its small tensors: ``Gguf.values``.
+    load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = field(
+        default=_unread, repr=False, compare=False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +275,18 @@ class Gguf:
     def architecture(self) -> str | None:
         """``general.architecture``, or ``None`` where it is absent or no string."""
         return self.string("general.architecture")
+
+    def values(self, name: str) -> tuple[float, ...] | Absent:
+        """Return the values of a small tensor, each call reading them.
+
+        Absent where there is no such tensor, no data or another type than F32. Raises
+        AuditError where the file can't be read any more.
+        """
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            return Absent(f"there is no {name}")
+        file = self.files[tensor.file]
+        return file.load_values(file, tensor)
 
     def string(self, key: str) -> str | None:
         """Return a string value by its full key, ``None`` where there is none."""

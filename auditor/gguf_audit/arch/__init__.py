@@ -40,6 +40,7 @@ __all__ = [
     "kind",
     "llama_model",
     "reads",
+    "rope_factors",
     "rope_tensors",
     "rotates",
 ]
@@ -159,6 +160,17 @@ def rope_tensors(architecture: str, config: Mapping[str, Json]) -> Mapping[str, 
     """
     defaults = converter_of(config).defaults
     return _rope_tensors.rope_tensors(architecture, _config.Config(config, defaults=defaults))
+
+
+def rope_factors(
+    architecture: str, config: Mapping[str, Json], name: str, count: int
+) -> tuple[float, ...] | None:
+    """Return the values of one of these, of ``count`` elements; ``None`` where unstated.
+
+    Raises as ``expected_fields`` does.
+    """
+    checked = _config.Config(config, defaults=converter_of(config).defaults)
+    return _rope_tensors.rope_factors(architecture, checked, name, count)
 
 
 def ideal_layout(config: Mapping[str, Json]) -> CacheLayout:

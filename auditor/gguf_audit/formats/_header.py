@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from struct import Struct
 from typing import Final
@@ -27,7 +28,17 @@ from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import Array, Field, FileFacts, Scalar, Tail, Tensor, TensorType, ValueType
+from gguf_audit.subject import (
+    Absent,
+    Array,
+    Field,
+    FileFacts,
+    Scalar,
+    Tail,
+    Tensor,
+    TensorType,
+    ValueType,
+)
 
 __all__ = ["MAGIC", "read_header"]
 
@@ -62,6 +73,13 @@ def read_header(source: ByteSource, *, limits: Limits) -> FileFacts:
     finally:
         # Arrays that are unpacked later lie in front of what was read.
         source.close()
+
+
+def _values(source: ByteSource, file: FileFacts, tensor: Tensor) -> tuple[float, ...] | Absent:
+    # Few files have any that are asked for.
+    from gguf_audit.formats._values import read_values
+
+    return read_values(source, file, tensor)
 
 
 class _Header:
@@ -105,6 +123,7 @@ class _Header:
             byte_order=order,
             fields=fields,
             tensors=tensors,
+            load_values=partial(_values, self._source),
         )
         end = data_end(facts)
         if end is None or end >= facts.size_bytes:

@@ -1,13 +1,16 @@
-"""The tensors that scale RoPE are missing, or don't belong to the model.
+"""The tensors that scale RoPE are missing, wrong, or don't belong to the model.
 
 ## What it does
 Some scalings are stored as a tensor: Llama 3.1's as `rope_freqs.weight`, LongRoPE's as
 `rope_factors_long.weight` and `rope_factors_short.weight`, Gemma 4's partial rotation as
 `rope_freqs.weight`. Compares which of them the file has with what the reference's RoPE
-parameters ask for. Their values are tensor data and aren't read.
+parameters ask for, and their values, a few hundred numbers, with what the converter makes of
+these. Values are left alone where the parameters don't state all that they are made of.
 
 ## Why it matters
 llama.cpp takes them as optional: without them it rotates unscaled, and nothing is printed.
+With another model's values, or the long factors in the place of the short ones, it rotates
+wrongly, and nothing is printed either.
 Files made before July 2024 lack Llama 3.1's; they lose the thread beyond 8,192 tokens.
 
 ## Fix
@@ -20,21 +23,25 @@ llama.cpp b11434, `src/llama-model.cpp: get_rope_factors`, `TENSOR_NOT_REQUIRED`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from gguf_audit import arch
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Conversion, Settings
-from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
+from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
+#: The converter computes in 32 bits, some in another order.
+TOLERANCE = 1e-4
 FREQUENCIES = "rope_freqs.weight"
 FACTORS = ("rope_factors_long.weight", "rope_factors_short.weight")
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
-    """Yield one hit if tensors are missing, or one if there is one too many."""
+    """Yield one hit if tensors are missing, one if there is one too many, or what is wrong."""
     del settings
     present = conversion.model.gguf.tensors
     wanted = _wanted(conversion)
@@ -64,6 +71,61 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
             level=Severity.WARNING,
             repair=Reconvert(hint="or name the right reference"),
         )
+    else:
+        yield from _values(conversion, tuple(wanted))
+
+
+def _values(conversion: Conversion, names: tuple[str, ...]) -> Iterator[Outcome]:
+    """Yield one hit for all tensors with other values, on the first one."""
+    differing: list[Hit] = []
+    for name in names:
+        actual = conversion.model.gguf.values(name)
+        if isinstance(actual, Absent):
+            yield NoEvidence(actual.reason)
+            continue
+        expected = _expected(conversion, name, len(actual))
+        # Another number of them is another rule's cause.
+        if expected is not None and len(expected) == len(actual):
+            differing.extend(_difference(conversion, name, expected, actual))
+    if differing:
+        others = tuple(hit.message for hit in differing[1:])
+        yield replace(differing[0], consequences=others)
+
+
+def _difference(
+    conversion: Conversion, name: str, expected: tuple[float, ...], actual: tuple[float, ...]
+) -> Iterator[Hit]:
+    pairs = zip(expected, actual, strict=True)
+    wrong = [index for index, (want, have) in enumerate(pairs) if not _alike(want, have)]
+    if not wrong:
+        return
+    first, tensor = wrong[0], conversion.model.gguf.tensors[name]
+    yield Hit(
+        message=f"needs {expected[first]:.10g} as factor {first} of {name}, it is "
+        f"{actual[first]:.10g}; {len(wrong)} of {len(actual)} differ: positions are rotated "
+        "otherwise than in the reference",
+        where=Where(tensor=name, offset=tensor.info_offset),
+        expected=expected[first],
+        actual=actual[first],
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+
+
+def _alike(want: float, have: float) -> bool:
+    return math.isclose(want, have, rel_tol=TOLERANCE)
+
+
+def _expected(conversion: Conversion, name: str, count: int) -> tuple[float, ...] | None:
+    """Return the values of a right conversion, ``None`` where nobody states them."""
+    reference = conversion.checkpoint
+    if reference.gguf is not None:
+        values = reference.gguf.values(name)
+        return None if isinstance(values, Absent) else values
+    architecture = conversion.expected_architecture
+    if isinstance(reference.config, Absent) or isinstance(architecture, Absent):
+        return None
+    return arch.rope_factors(architecture, reference.config, name, count)
 
 
 def _wanted(conversion: Conversion) -> Mapping[str, str] | None:

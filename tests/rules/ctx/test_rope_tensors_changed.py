@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Json
+from gguf_audit.formats.gguf import read_gguf
+from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
+from gguf_audit.sources import MemorySource
+from gguf_audit.subject import Gguf, Json
+from gguf_audit.testing import TensorSpec, build_gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx.rope_tensors_changed import FACTORS, FREQUENCIES, check
 from rule_subjects import LLAMA, SETTINGS, UNKNOWN, checkpoint, conversion, gguf, info_offset, model
@@ -49,6 +54,106 @@ def test_silent_where_nothing_can_be_compared() -> None:
 
 def test_silent_for_long_factors() -> None:
     assert said(PHI, *FACTORS, architecture="phi3") == []
+
+
+def packed(*values: float) -> bytes:
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def valued(
+    config: Mapping[str, Json], tensors: Mapping[str, bytes | None], *, type_: str = "F32"
+) -> tuple[Gguf, list[object]]:
+    """Return a file whose tensors hold these values, and what is said of it."""
+    architecture = "phi3" if config["model_type"] == "phi3" else "llama"
+    keys = {key.replace("llama", architecture): value for key, value in LLAMA.items()}
+    specs = [TensorSpec(name, (2,), type_, data=data) for name, data in tensors.items()]
+    named = {"general.architecture": architecture, **keys}
+    content = build_gguf(named, specs, data="zeros" if any(tensors.values()) else "none")
+    file = read_gguf(MemorySource("model.gguf", content))
+    subject = replace(model(keys), gguf=file)
+    reference = replace(checkpoint(), config=config)
+    return file, list(check(conversion(subject, keys, reference=reference), SETTINGS))
+
+
+#: Of two pairs of elements the second one turns so slowly that it is stretched in part.
+STATED: dict[str, Json] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "rope_theta": 500000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+LONG_PHI: dict[str, Json] = {
+    "architectures": ["Phi3ForCausalLM"],
+    "model_type": "phi3",
+    "rope_scaling": {"type": "longrope", "long_factor": [1.0, 4.0], "short_factor": [1.0, 1.5]},
+}
+
+
+def test_silent_for_the_right_values() -> None:
+    smooth = (8192 / (2 * math.pi * math.sqrt(500000)) - 1) / 3
+    right = packed(1.0, 1 / ((1 - smooth) / 8 + smooth))
+    assert valued(STATED, {FREQUENCIES: right})[1] == []
+    factors = {FACTORS[0]: packed(1.0, 4.0), FACTORS[1]: packed(1.0, 1.5)}
+    assert valued(LONG_PHI, factors)[1] == []
+
+
+def test_fires_for_values_that_scale_nothing() -> None:
+    file, [hit] = valued(STATED, {FREQUENCIES: packed(1.0, 1.0)})
+    smooth = (8192 / (2 * math.pi * math.sqrt(500000)) - 1) / 3
+    right = 1 / ((1 - smooth) / 8 + smooth)
+    assert isinstance(hit, Hit)
+    assert hit == Hit(
+        message=f"needs {right:.10g} as factor 1 of {FREQUENCIES}, it is 1; 1 of 2 differ: "
+        "positions are rotated otherwise than in the reference",
+        where=Where(tensor=FREQUENCIES, offset=file.tensors[FREQUENCIES].info_offset),
+        expected=hit.expected,
+        actual=1.0,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+    assert hit.expected == pytest.approx(right)
+
+
+def test_long_factors_in_the_place_of_short_ones_are_one_finding() -> None:
+    swapped = {FACTORS[0]: packed(1.0, 1.5), FACTORS[1]: packed(1.0, 4.0)}
+    _, [hit] = valued(LONG_PHI, swapped)
+    assert isinstance(hit, Hit)
+    assert (hit.expected, hit.actual, len(hit.consequences)) == (4.0, 1.5, 1)
+
+
+def test_no_number_is_no_factor() -> None:
+    _, [hit] = valued(STATED, {FREQUENCIES: packed(math.nan, 2.0)})
+    assert isinstance(hit, Hit)
+    assert hit.expected == 1.0
+
+
+def test_a_reference_that_is_a_file() -> None:
+    right, _ = valued(LONG_PHI, {FREQUENCIES: packed(1.0, 2.0)})
+    wrong, _ = valued(LONG_PHI, {FREQUENCIES: packed(1.0, 3.0)})
+    reference = replace(checkpoint(), gguf=right)
+    both = conversion(replace(model(LLAMA), gguf=wrong), LLAMA, reference=reference)
+    [hit] = check(both, SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.expected, hit.actual) == (2.0, 3.0)
+
+
+def test_a_header_without_data_is_said() -> None:
+    assert valued(STATED, {FREQUENCIES: None})[1] == [
+        NoEvidence(f"model.gguf has no data for {FREQUENCIES}")
+    ]
+
+
+def test_another_type_is_said() -> None:
+    halves = {FREQUENCIES: struct.pack("<2e", 1.0, 2.0)}
+    assert valued(STATED, halves, type_="F16")[1] == [
+        NoEvidence(f"{FREQUENCIES} is stored as F16, only F32 is read")
+    ]
 
 
 def test_fires_for_a_lost_tensor() -> None:
