@@ -11,7 +11,7 @@ from gguf_audit.subject import Json, Tokenizer, ValueType, Vocabulary
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from sentencepiece_models import Piece, sentencepiece
 
-__all__ = ["CHECKPOINTS", "PIECES", "convert", "write_checkpoint"]
+__all__ = ["CHECKPOINTS", "PIECES", "ROWS", "convert", "write_checkpoint"]
 
 #: How gguf-py spells a special token's key, where not as the checkpoint does.
 SPELLED = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
@@ -138,8 +138,14 @@ def write_checkpoint(folder: Path, name: str) -> Path:
     return folder
 
 
-def convert(checkpoint: Path, file: Path, **others: FieldValue) -> Path:
-    """Write the right conversion of a checkpoint's vocabulary; other keys go on top."""
+def convert(
+    checkpoint: Path,
+    file: Path,
+    others: Mapping[str, FieldValue] | None = None,
+    *,
+    without: frozenset[str] = frozenset(),
+) -> Path:
+    """Write the right conversion of a checkpoint's vocabulary, some keys changed or lost."""
     found = open_checkpoint(str(checkpoint))
     right, tokenizer = found.vocabulary, found.tokenizer
     assert isinstance(right, Vocabulary)
@@ -168,4 +174,5 @@ def convert(checkpoint: Path, file: Path, **others: FieldValue) -> Path:
         if values[0] is not None:
             keys[f"tokenizer.ggml.{name}"] = values[0]
     tensors = [TensorSpec("token_embd.weight", (32, ROWS), "F16")]
-    return write_gguf(file, {**keys, **others}, tensors)
+    kept = {key: value for key, value in keys.items() if key not in without}
+    return write_gguf(file, {**kept, **(others or {})}, tensors)

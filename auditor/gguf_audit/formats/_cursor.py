@@ -175,16 +175,19 @@ class Cursor:
             # One string the slow way: it isn't wholly in the window, or isn't UTF-8.
             length = self.u64(what)
             items.append(self.take(length, what).decode("utf-8", "surrogateescape"))
-            buffer, at = self._buffer, self._at
-            last = len(buffer) - LENGTH_BYTES
+            buffer, at, left = self._buffer, self._at, count - len(items)
+            end, append = len(buffer), items.append
+            last = end - LENGTH_BYTES
+            # The loop that whoever looks at 262,144 tokens spends its time in.
             with contextlib.suppress(UnicodeDecodeError):
-                while at <= last and len(items) < count:
+                while left and at <= last:
                     start = at + LENGTH_BYTES
                     stop = start + unpack(buffer, at)[0]
-                    if stop > len(buffer):
+                    if stop > end:
                         break
-                    items.append(buffer[start:stop].decode())
+                    append(buffer[start:stop].decode())
                     at = stop
+                    left -= 1
             self._at = at
         return items
 

@@ -1,0 +1,125 @@
+"""Faults of vocabularies that people have published, made again in a small way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gguf_audit import open_gguf
+from gguf_audit.engine import audit_targets
+from gguf_audit.subject import Scalar, ValueType
+from gguf_audit.testing import FieldValue
+from injected_tokenizer import RULES
+from vocabulary_pairs import ROWS, convert, write_checkpoint
+
+PREFIX = "tokenizer.ggml."
+LOST = None
+
+
+def _findings(
+    folder: Path, name: str, changes: Mapping[str, FieldValue | None], *, against: bool = True
+) -> list[str]:
+    """Return code and level of what is told of a right conversion that is changed."""
+    checkpoint = write_checkpoint(folder / "hf", name)
+    kept = {f"{PREFIX}{key}": value for key, value in changes.items() if value is not None}
+    lost = frozenset(f"{PREFIX}{key}" for key, value in changes.items() if value is None)
+    file = convert(checkpoint, folder / "file.gguf", kept, without=lost)
+    reference = str(checkpoint) if against else None
+    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    assert [skip.reason for skip in report.skips if skip.kind in ("crashed", "limit")] == []
+    return [f"{finding.rule} {finding.severity.value}" for finding in report.findings]
+
+
+def _list(folder: Path, name: str, key: str) -> list[Scalar]:
+    """Return a list of a right conversion, to be changed."""
+    right = convert(write_checkpoint(folder / "right", name), folder / "right.gguf")
+    found = open_gguf(right).array(PREFIX + key)
+    assert found is not None
+    return [*found.items()]
+
+
+def _texts(items: list[Scalar]) -> FieldValue:
+    return (ValueType.STRING, items)
+
+
+def _types(items: list[Scalar]) -> FieldValue:
+    return (ValueType.INT32, items)
+
+
+def test_no_begin_token_is_asked_for_and_one_is_added(tmp_path: Path) -> None:
+    # A SentencePiece file without the switch begins with bos, whatever the reference says.
+    assert _findings(tmp_path, "pieces", {"add_bos_token": False}) == ["TOK019 error"]
+    assert _findings(tmp_path, "pieces", {"add_bos_token": LOST}) == []
+
+
+def test_turn_markers_are_stored_as_normal_tokens(tmp_path: Path) -> None:
+    types = _list(tmp_path, "pieces", "token_type")
+    types[27] = 1
+    assert _findings(tmp_path, "pieces", {"token_type": _types(types)}) == ["TOK016 error"]
+
+
+def test_user_defined_spaces_have_the_wrong_glyph(tmp_path: Path) -> None:
+    texts = _list(tmp_path, "pieces", "tokens")
+    assert texts[28] == "<tool> "
+    texts[28] = "<tool>\u2581"
+    assert _findings(tmp_path, "pieces", {"tokens": _texts(texts)}) == ["TOK011 error"]
+
+
+def test_eos_is_not_the_token_that_the_tokenizer_names(tmp_path: Path) -> None:
+    changes: dict[str, FieldValue | None] = {"eos_token_id": (ValueType.UINT32, 41)}
+    assert _findings(tmp_path, "byte pairs", changes) == ["TOK004 error"]
+
+
+def test_merges_are_skipped_by_an_old_gguf_py(tmp_path: Path) -> None:
+    assert _findings(tmp_path, "byte pairs", {"merges": LOST}) == ["TOK008 error"]
+
+
+def test_byte_pairs_are_called_sentencepiece(tmp_path: Path) -> None:
+    changes: dict[str, FieldValue | None] = {
+        "model": "llama",
+        "scores": (ValueType.FLOAT32, [0.0] * ROWS),
+    }
+    assert _findings(tmp_path, "byte pairs", changes) == ["TOK010 error"]
+    assert _findings(tmp_path, "byte pairs", changes, against=False) == ["TOK009 error"]
+
+
+def test_pieces_went_through_the_path_of_byte_pairs(tmp_path: Path) -> None:
+    changes: dict[str, FieldValue | None] = {
+        "model": "gpt2",
+        "pre": "default",
+        "scores": LOST,
+        "merges": (ValueType.STRING, ["\u2581 a"]),
+    }
+    found = _findings(tmp_path, "pieces", changes, against=False)
+    assert "TOK009 error" in found
+
+
+def test_added_tokens_are_padded_over(tmp_path: Path) -> None:
+    texts = _list(tmp_path, "byte pairs", "tokens")
+    for id_ in range(41, 45):
+        texts[id_] = f"[PAD{id_}]"
+    found = _findings(tmp_path, "byte pairs", {"tokens": _texts(texts)})
+    assert found == ["TOK011 error"]
+
+
+def test_padding_has_one_name_for_all(tmp_path: Path) -> None:
+    texts = _list(tmp_path, "byte pairs", "tokens")
+    texts[-2:] = ["<|pad|>", "<|pad|>"]
+    found = _findings(tmp_path, "byte pairs", {"tokens": _texts(texts)}, against=False)
+    assert found == ["TOK012 error"]
+
+
+@pytest.mark.parametrize("padding", ["[PAD{}]", "<unk{}>", "<dummy{:05}>"])
+def test_silent_for_padding_up_to_the_embedding(tmp_path: Path, padding: str) -> None:
+    texts = _list(tmp_path, "byte pairs", "tokens")
+    texts[45:] = [padding.format(id_) for id_ in range(45, ROWS)]
+    assert _findings(tmp_path, "byte pairs", {"tokens": _texts(texts)}) == []
+
+
+def test_silent_for_byte_pairs_without_scores_and_types_that_are_all_normal(
+    tmp_path: Path,
+) -> None:
+    found = _findings(tmp_path, "byte pairs", {"token_type": LOST}, against=False)
+    assert found == []
