@@ -53,7 +53,8 @@ CARDS = {
     "Meta Llama 3.1 8B Instruct": "meta-llama/Llama-3.1-8B-Instruct",
     "Qwen3-30B-A3B": "Qwen/Qwen3-30B-A3B",
 }
-
+#: In place of what a log shows the beginning of.
+TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
 Dump = dict[str, tuple[ValueType, Scalar | list[Scalar]]]
 
@@ -73,7 +74,7 @@ def scalar(type_: ValueType, text: str) -> Scalar:
 def items(type_: ValueType, count: int, text: str) -> list[Scalar]:
     """Return the printed items and, in place of the others, invented ones."""
     if type_ is ValueType.STRING:
-        return [f"t{index} t" for index in range(count)]
+        return [str(index) for index in range(count)]
     printed = [part.strip() for part in text.strip("[]. ").split(",")]
     # The last one may be cut in the middle of a number.
     whole = [part for part in printed if part and "..." not in part][: count if count < 12 else -1]
@@ -95,7 +96,29 @@ def dump(log: Path) -> Dump:
             type_ = TYPES[array["type"]]
             found[line["key"]] = (type_, items(type_, int(array["count"]), value))
     whole = WHOLE.search(text)
-    return found if whole is not None and int(whole["count"]) == len(found) else {}
+    if whole is None or int(whole["count"]) != len(found):
+        return {}
+    return {**found, **invented(found)}
+
+
+def invented(found: Dump) -> Dump:
+    """Return merges that make tokens, and a whole template for one that the log cuts."""
+    merges, template = "tokenizer.ggml.merges", "tokenizer.chat_template"
+    instead: Dump = {}
+    if merges in found:
+        count, tokens = len(listed(found, merges)), len(listed(found, "tokenizer.ggml.tokens"))
+        numbers = [str(10 + index % (tokens - 10)) for index in range(count)]
+        made: list[Scalar] = [f"{number[:-1]} {number[-1]}" for number in numbers]
+        instead[merges] = (ValueType.STRING, made)
+    if template in found:
+        instead[template] = (ValueType.STRING, TEMPLATE)
+    return instead
+
+
+def listed(found: Dump, key: str) -> list[Scalar]:
+    value = found[key][1]
+    assert isinstance(value, list)
+    return value
 
 
 DUMPS = {
