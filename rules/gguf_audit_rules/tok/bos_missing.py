@@ -39,7 +39,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     chat = chat_of(conversion.model.chat)
     own = [analysis for _, analysis in analysed(chat, DEFAULT)]
     expected = [analysis for _, analysis in analysed(chat_of(conversion.expected_chat), DEFAULT)]
-    if not own or not expected:
+    if not own or not expected or any(each.text("a question") is None for each in own):
         return
     if chat.bos:
         adds = adds_bos(conversion.model.gguf)

@@ -34,6 +34,7 @@ from gguf_audit_rules._chat import analysed, chat_of, shown
 #: Types of tokens that are looked for whole: control and user-defined.
 MARKED = (3, 4)
 TYPES = "tokenizer.ggml.token_type"
+TEMPLATE = "tokenizer.chat_template"
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -67,6 +68,7 @@ def _judged(tokens: Generation, printed: list[int], settings: Settings) -> Itera
         actual=sorted(tokens.ends),
         level=Severity.ERROR if ends is not None and id_ in ends else ended,
         repair=SetSpecialId(name="eot", id=id_),
+        also=(TEMPLATE,),
     )
 
 
@@ -101,5 +103,6 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnModel(check),
     needs=frozenset({Need.RENDER}),
+    defers_to=("TOK004", "TPL005"),
     authority="llama.cpp b11434 src/llama-vocab.cpp llama_vocab::impl::load",
 )

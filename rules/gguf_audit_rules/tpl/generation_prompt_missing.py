@@ -55,5 +55,6 @@ RULE = Rule(
     levels=(Severity.INFO,),
     check=OnModel(check),
     needs=frozenset({Need.RENDER}),
+    defers_to=("TPL005",),
     authority="llama.cpp b11434 common/chat.cpp common_chat_template_direct_apply_impl",
 )

@@ -53,5 +53,6 @@ RULE = Rule(
     levels=(Severity.WARNING,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.RENDER}),
+    defers_to=("SEC008",),
     authority="transformers 5.24 apply_chat_template",
 )

@@ -175,6 +175,6 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.RENDER}),
-    defers_to=("TPL003", "TPL004", "TPL006"),
+    defers_to=("SEC", "TOK025", "TPL001", "TPL003", "TPL004", "TPL006", "TPL007"),
     authority="transformers 5.24 apply_chat_template",
 )

@@ -70,6 +70,6 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnModel(check),
     needs=frozenset({Need.RENDER}),
-    defers_to=("SEC001", "SEC002", "SEC003", "SEC004", "TPL007"),
+    defers_to=("SEC", "TPL007"),
     authority="transformers 5.24 utils/chat_template_utils.py",
 )

@@ -24,6 +24,7 @@ def hit(level: Severity) -> Hit:
         actual=[IDS["</s>"], IDS["<|im_end|>"]],
         level=level,
         repair=SetSpecialId(name="eot", id=IDS["<|done|>"]),
+        also=("tokenizer.chat_template",),
     )
 
 

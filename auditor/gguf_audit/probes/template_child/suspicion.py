@@ -154,7 +154,7 @@ def _in_text(text: str) -> Iterator[Found]:
     if found := _CONTROL.search(text):
         code = ord(found[0])
         line = text.count("\n", 0, found.start()) + 1
-        yield "hidden", line, f"the control character U+{code:04X}", False
+        yield "hidden", line, f"the control character U+{code:04X}", code < 0x80
     if found := _ENCODED.search(text):
         line = text.count("\n", 0, found.start()) + 1
         yield "hidden", line, f"{len(found[0])} characters that look like encoded data", False
@@ -486,7 +486,12 @@ def _rewrites(tree: Tree) -> Iterator[Found]:
         old = tree.fold(arguments[0]) if arguments else None
         new = tree.fold(arguments[1]) if len(arguments) > 1 else None
         if tree.holds_content(of) and _is_word(old) and (new == "" or _is_word(new)):
-            yield "rewrites", node.lineno, f"{_shown(str(old))} becomes {_shown(str(new))}", False
+            yield (
+                "rewrites",
+                node.lineno,
+                f"{_shown(str(old))} becomes {_shown(str(new))}",
+                new != "",
+            )
 
 
 def _is_word(text: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Rules about what a file might do to who opens it."""

@@ -1,0 +1,71 @@
+"""What rules about the safety of templates have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gguf_audit.chat import QUESTION, SYSTEM, Analysis, Chat, Exceeded, Suspicion
+from gguf_audit.rule import Hit, NoEvidence, Outcome, Severity
+from gguf_audit_rules._chat import analysed, limits, place
+
+__all__ = ["NEVER_PRINTED", "REPLACED", "alterations", "hits", "told", "untold"]
+
+NEVER_PRINTED = "no prompt has the text of the user's message"
+REPLACED = "the system message is left out, and there is another text instead"
+#: Letters of a text of the template's own that could be instructions.
+LETTERS = 20
+
+
+def hits(
+    chat: Chat,
+    kinds: Collection[str],
+    *,
+    needs: str,
+    level: Severity = Severity.ERROR,
+    mild: Severity = Severity.WARNING,
+) -> Iterator[Outcome]:
+    """Yield one hit for each template with a suspicion of these kinds, and every limit.
+
+    ``needs`` begins the message; ``mild`` is the level where no suspicion is a grave one.
+    """
+    yield from untold(chat)
+    for template, analysis in analysed(chat):
+        found = [each for each in analysis.suspicions if each.kind in kinds]
+        if found:
+            grave = any(each.grave for each in found)
+            yield Hit(
+                message=f"{needs}, {template.place} has {told(found)}",
+                where=place(template),
+                actual=[each.what for each in found],
+                level=level if grave else mild,
+            )
+
+
+def untold(chat: Chat) -> Iterator[NoEvidence]:
+    """Yield why a template couldn't be searched: only parsing is needed for that."""
+    yield from (each for each in limits(chat) if each.kind != "limit")
+    for template, analysis in analysed(chat):
+        fault = analysis.fault
+        if isinstance(fault, Exceeded) and not fault.certain:
+            reason = f"{template.place} can't be looked at: {fault.reason}"
+            yield NoEvidence(reason, kind="limit")
+
+
+def told(found: list[Suspicion]) -> str:
+    """Say what was found, the gravest first."""
+    first = max(found, key=lambda each: each.grave)
+    rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return f"{first.what} in line {first.line}{rest}"
+
+
+def alterations(analysis: Analysis) -> Iterator[str]:
+    """Yield what a template makes of messages that it is given."""
+    question = analysis.text("a question")
+    if question is not None and QUESTION not in question and "messages" in analysis.variables:
+        yield NEVER_PRINTED
+    system = analysis.text("a system message")
+    if question is None or system is None or SYSTEM in system or QUESTION not in system:
+        return
+    own = system.partition(QUESTION)[0]
+    if sum(letter.isalpha() for letter in own) >= LETTERS and " " in own.strip():
+        yield REPLACED

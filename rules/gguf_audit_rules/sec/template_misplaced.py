@@ -1,0 +1,53 @@
+"""A chat template is stored as something else than a text.
+
+## What it does
+Looks at the type of `tokenizer.chat_template`, of every `tokenizer.chat_template.<name>` and
+of keys that end at a NUL for a program in C. An array is searched all the same.
+
+## Why it matters
+Tools that look for a text pass it by, llama.cpp leaves it out or takes a number for the
+template, and another engine may render what nobody has looked at.
+
+## Fix
+Don't use the file, or remove the key.
+
+## Authority
+llama.cpp b11434, `src/llama-model.cpp: load_hparams` (values as text, arrays left out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gguf_audit.evidence import Model, Settings
+from gguf_audit.rule import Hit, OnModel, Outcome, RemoveKey, Rule, Severity
+from gguf_audit.subject import Array
+from gguf_audit.where import Where
+
+KEY = "tokenizer.chat_template"
+
+
+def check(model: Model, settings: Settings) -> Iterator[Outcome]:
+    """Yield one hit for each key with a value that is no text."""
+    del settings
+    for key, field in model.gguf.fields.items():
+        seen = key.partition("\0")[0]
+        if (seen != KEY and not seen.startswith(f"{KEY}.")) or isinstance(field.value, str):
+            continue
+        kind = "an array" if isinstance(field.value, Array) else "a number"
+        yield Hit(
+            message=f"needs a text, {key} is {kind}",
+            where=Where(key=key, offset=field.offset),
+            level=Severity.ERROR,
+            repair=RemoveKey(key=key),
+        )
+
+
+RULE = Rule(
+    id="SEC009",
+    name="template-misplaced",
+    levels=(Severity.ERROR,),
+    check=OnModel(check),
+    defers_to=("TPL001",),
+    authority="llama.cpp b11434 src/llama-model.cpp load_hparams",
+)
