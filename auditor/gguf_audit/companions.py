@@ -27,18 +27,17 @@ _LORA = (".lora_a", ".lora_b")
 _NORM = "_norm.weight"
 _IMATRIX = (".in_sum2", ".counts")
 _DIRECTION = re.compile(r"direction\.[0-9]+")
-#: ``general.architecture`` of files that no language model is in, and whose they are:
-#: city96/ComfyUI-GGUF (tools/convert.py, loader.py), leejet/stable-diffusion.cpp.
+#: ``general.architecture`` of files that no language model is in: those that
+#: city96/ComfyUI-GGUF knows (``IMG_ARCH_LIST`` in loader.py; ``pig`` it looks into).
+#: Others are told by their tensors.
 _FOREIGN = {
     **dict.fromkeys(
-        (
-            *("aura", "chroma", "cosmos", "flux", "hidream", "lumina2", "pixart"),
-            *("qwen_image", "sana", "sd1", "sd2", "sd3", "sdxl", "z_image"),
-        ),
+        ("aura", "cosmos", "flux", "hidream", "lumina2", "qwen_image", "sd1", "sd3", "sdxl"),
         "an image model",
     ),
-    **dict.fromkeys(("hunyuan_video", "hyvid", "ltxv", "mochi", "wan"), "a video model"),
-    **dict.fromkeys(("kokoro", "parler-tts", "dia", "bark", "whisper"), "a speech model"),
+    **dict.fromkeys(("hyvid", "ltxv", "wan"), "a video model"),
+    "pig": "an image or video model",
+    "whisper": "a speech model",
 }
 #: In front of the tensors of diffusion models, whatever the file calls itself.
 _DIFFUSION = (
