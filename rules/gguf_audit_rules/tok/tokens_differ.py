@@ -135,7 +135,13 @@ class _Comparison:
 
     def added(self) -> Iterator[Hit]:
         """Yield a hit for added tokens that aren't the same."""
-        found = self._different(self._found.added)
+        # One that the file has no row for is another fault, or none: Gemma 3 270M lacks the
+        # image token of its larger relatives.
+        found = [
+            each
+            for each in self._different(self._found.added)
+            if all(id_ < len(self._tokens) for id_ in each[1][0])
+        ]
         # Its converter leaves all but a few of them what they are to SentencePiece: normal.
         untyped = self._gguf.string(MODEL) == "gemma4"
         for level, some in (

@@ -176,6 +176,10 @@ def test_fires_for_an_added_token_in_pieces(token: str, kind: str, level: Severi
     ]
 
 
+def test_silent_about_an_added_token_that_the_file_has_no_row_for() -> None:
+    assert said(added={"<x>": ((8,), (3, 4))}) == []
+
+
 def test_notes_added_tokens_whose_types_the_converter_does_not_write() -> None:
     (found,) = said(added={"<x>": ((5,), (3, 4))}, kind="gemma4")
     assert isinstance(found, Hit)
