@@ -28,7 +28,7 @@ _ENCODERS: tuple[tuple[Encoder, str, str, str], ...] = (
 _TYPE = "clip.projector_type"
 #: Qwen2.5-Omni: one name for two projectors.
 _OMNI = {"vision": "qwen2.5vl_merger", "audio": "qwen2a"}
-_BLOCK = re.compile(r"(v|a|a\.gen\.code)\.blk\.([0-9]{1,6})\.(.+)")
+_BLOCK = re.compile(r"(v|a|a\.gen\.code)\.blk\.(0|[1-9][0-9]{0,5})\.(.+)")
 _DEEPSTACK = re.compile(r"v\.deepstack\.([0-9]{1,6})\.fc1\.weight")
 #: What of a block isn't there where the block has experts.
 _DENSE = frozenset({"ffn_up.weight", "ffn_down.weight"})

@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
-from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
+from gguf_audit.limits import LIMITS
+from gguf_audit.rule import Hit, NoEvidence, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.clip import Encoding, blocks_of, encodings, required
 from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
@@ -46,6 +47,10 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
 def _uneven(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:
     blocks = blocks_of(gguf, encoding.prefix)
     every = sorted(frozenset[str]().union(*blocks.values()))
+    if len(blocks) * len(every) > LIMITS.tensors:
+        many = f"{len(blocks)} blocks with {len(every)} different tensors"
+        yield NoEvidence(f"{many} are not compared", kind="limit")
+        return
     told = frozenset(required(gguf, encoding))
     lost = [
         f"{encoding.prefix}.blk.{index}.{name}"

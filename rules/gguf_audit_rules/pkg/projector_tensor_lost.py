@@ -34,7 +34,7 @@ from gguf_audit.rule import (
     Rule,
     Severity,
 )
-from gguf_audit.runtime.clip import Encoding, encodings
+from gguf_audit.runtime.clip import Encoding, blocks_of, encodings
 from gguf_audit.subject import Absent, Gguf, StoredTensor
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
@@ -112,12 +112,15 @@ def _blocks(
                 return
             wanted[int(found[1])] = wanted.get(int(found[1]), 0) + math.prod(tensor.shape)
     count = gguf.integer(encoding.named("block_count")) or 0
-    fewer: list[int] = []
-    for block, parameters in wanted.items():
-        prefix = f"{encoding.prefix}.blk.{block}."
-        has = sum(each.elements for name, each in gguf.tensors.items() if name.startswith(prefix))
-        if block < count and has < parameters:
-            fewer.append(block)
+    has = {
+        block: sum(gguf.tensors[f"{encoding.prefix}.blk.{block}.{name}"].elements for name in names)
+        for block, names in blocks_of(gguf, encoding.prefix).items()
+    }
+    fewer = [
+        block
+        for block, parameters in wanted.items()
+        if block < count and has.get(block, 0) < parameters
+    ]
     if fewer:
         first = min(fewer)
         yield Hit(

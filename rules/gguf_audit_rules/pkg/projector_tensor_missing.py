@@ -58,9 +58,12 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
 
 def _key(gguf: Gguf, encoding: Encoding, missing: list[str]) -> str | None:
     """Return the key that tells of more blocks than have tensors, where that is all."""
-    there = tuple(f"{encoding.prefix}.blk.{index}." for index in blocks_of(gguf, encoding.prefix))
+    there = blocks_of(gguf, encoding.prefix).keys()
     blocks = f"{encoding.prefix}.blk."
-    beyond = all(name.startswith(blocks) and not name.startswith(there) for name in missing)
+    beyond = all(
+        name.startswith(blocks) and int(name.removeprefix(blocks).partition(".")[0]) not in there
+        for name in missing
+    )
     return encoding.named("block_count") if there and beyond else None
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from companion_subjects import GEMMA, GEMMA_TENSORS, companion, encoder, file, gemma
-from gguf_audit.rule import Hit, Reconvert, Severity
+from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
 from gguf_audit.subject import Gguf
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
@@ -74,3 +74,11 @@ def test_silent_where_blocks_differ_by_design() -> None:
         GEMMA, encoder("v"), changed={"clip.projector_type": "mimovl"}, lost=["v.blk.1.ln1.weight"]
     )
     assert said(gguf) == []
+
+
+def test_silent_but_says_so_for_more_than_is_compared() -> None:
+    many = {f"v.blk.{index}.odd{index}": (1,) for index in range(1500)}
+    found = said(gemma(shapes=many, changed={"clip.vision.block_count": 1500}))
+    assert found == [
+        NoEvidence("1500 blocks with 1512 different tensors are not compared", kind="limit")
+    ]
