@@ -327,17 +327,30 @@ def _audited(
         begun.add(item.model)
         return known
 
-    yield from enumerate(
-        in_order(
-            lambda item: _audit(item.located, wanted),
-            items,
-            jobs=jobs,
-            crashed=lambda item: (_crashed(item.located, wanted), None),
-            skip=skip,
-            hold=later,
-        ),
-        1,
+    # Each process counts what it spends itself; what the listings took is known here.
+    listings = {
+        (item.target, item.located.name): item.located.traffic.take()
+        for item in items
+        if item.located.traffic is not None
+    }
+    results = in_order(
+        lambda item: _audit(item.located, wanted),
+        items,
+        jobs=jobs,
+        crashed=lambda item: (_crashed(item.located, wanted), None),
+        skip=skip,
+        hold=later,
     )
+    for number, (item, (subject, member)) in enumerate(results, 1):
+        listing = listings.get((item.target, item.located.name))
+        source = subject.source
+        if listing is not None and source is not None:
+            source = replace(
+                source,
+                requests=source.requests + listing.requests,
+                bytes=source.bytes + listing.bytes,
+            )
+        yield number, (item, (replace(subject, source=source), member))
 
 
 def _crashed(located: Located, wanted: _Wanted) -> SubjectReport:
