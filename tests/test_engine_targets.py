@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from gguf_audit.rule import (
     Outcome,
     SkipKind,
 )
+from gguf_audit.subject import Gguf
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
 from gguf_audit.verdict import BytesAt, Problem, Status
 from gguf_audit.where import Where
@@ -257,3 +259,17 @@ def test_a_name_hides_no_model_of_its_own(tmp_path: Path) -> None:
 def test_a_name_that_is_too_long_ends_no_run(model: Path) -> None:
     found = audit_targets(["a" * 300, str(model)], rules={}).subjects
     assert [each.status for each in found] == [Status.NOT_AUDITED, Status.CLEAN]
+
+
+def test_a_model_that_llama_cpp_refuses_is_let_go_of(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "refused.gguf", {"general.architecture": "llama"}, TENSORS)
+    audit_targets([str(tmp_path)], rules={})
+    gc.collect()
+    gc.disable()
+    try:
+        audit_targets([str(tmp_path)], rules={})
+        # What is not in a circle is gone already, a thousand files long.
+        kept = [each.name for each in gc.get_objects() if isinstance(each, Gguf)]
+        assert [name for name in kept if name.endswith("refused.gguf")] == []
+    finally:
+        gc.enable()

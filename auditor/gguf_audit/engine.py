@@ -553,6 +553,9 @@ class _Audit:
             for file in self.gguf.files
         )
         errors = (*self.evidence.errors, *unmet(self.wanted.require, self.wanted.reference))
+        for error in (*errors, self.evidence.model.implied):
+            if isinstance(error, AuditError):
+                error.forget()
         probe = self.evidence.model.probe
         return SubjectReport(
             target=self.target,

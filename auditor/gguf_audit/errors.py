@@ -38,6 +38,10 @@ class AuditError(Exception):
         self.message = message
         self.where = where or Where()
 
+    def forget(self) -> None:
+        """Let go of where it was raised: those frames hold all that was read, and it them."""
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+
 
 class SourceError(AuditError):
     """The bytes can't be had: no such file, no permission, not a regular file."""
