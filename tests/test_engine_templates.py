@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chat_subjects import CHATML, KEY, vocabulary
+from engine_subjects import ALL, KEYS, TENSORS
+from gguf_audit.engine import audit_targets
+from gguf_audit.rule import Skip
+from gguf_audit.testing import FieldValue, write_gguf
+
+TEMPLATES = {
+    code: rule for code, rule in ALL.items() if code.startswith(("TPL", "SEC", "TOK025", "TOK027"))
+}
+ROOT = Path(__file__).parent.parent
+
+
+def write(folder: Path, template: str | None, name: str = "model") -> Path:
+    keys: dict[str, FieldValue] = {**KEYS, **vocabulary()}
+    if template is not None:
+        keys[KEY] = template
+    return write_gguf(folder / f"{name}.gguf", keys, TENSORS)
+
+
+@pytest.mark.parametrize(("template", "started"), [(None, False), (CHATML, True)])
+def test_only_a_template_starts_a_process(
+    template: str | None, started: bool, tmp_path: Path
+) -> None:
+    code = (
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "from gguf_audit.api import audit\n"
+        "audit(sys.argv[1])\n"
+        "print('gguf_audit.probes.templates' in sys.modules, 'jinja2' in sys.modules)"
+    )
+    file = write(tmp_path, template)
+    done = subprocess.run(
+        [sys.executable, "-c", code, file, ROOT / "auditor", ROOT / "rules"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Never in this process, whatever happens in the other one.
+    assert done.stdout.split() == [str(started), "False"]
+
+
+def test_several_files_and_processes_are_told_apart(tmp_path: Path) -> None:
+    texts = [CHATML, "{{", "{{ x.__class__ }}", "{{ 10 ** (10 ** 9) }}", CHATML]
+    for number, text in enumerate(texts):
+        write(tmp_path, text, f"model-{number}")
+    for jobs in (1, 2):
+        report = audit_targets([str(tmp_path)], rules=TEMPLATES, jobs=jobs)
+        found = [[finding.rule for finding in subject.findings] for subject in report.subjects]
+        assert found == [[], ["TPL003"], ["SEC001"], ["SEC004"], []]
+
+
+def test_without_jinja_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> None:
+        del name
+
+    monkeypatch.setattr("importlib.util.find_spec", nothing)
+    [subject] = audit_targets([str(write(tmp_path, CHATML))], rules=TEMPLATES).subjects
+    reason = "chat templates can't be parsed: jinja2 isn't installed"
+    assert Skip(rule="SEC001", kind="no-evidence", reason=reason) in subject.skips
