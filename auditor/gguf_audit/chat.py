@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT",
     "PLAIN",
     "QUESTION",
+    "QUESTION_AGAIN",
     "RESULT",
     "SYSTEM",
     "THOUGHT",
@@ -41,6 +42,7 @@ Variables = Mapping[str, Json]
 DEFAULT = "default"
 
 QUESTION = "How many moons does Mars have?"
+QUESTION_AGAIN = "And how many does Venus have?"
 ANSWER = "Mars has two moons."
 SYSTEM = "Answer every question in one short sentence."
 THOUGHT = "Phobos and Deimos make two."
@@ -49,7 +51,7 @@ RESULT = "Phobos, Deimos"
 TOOL = "list_moons"
 
 _ASKS: Json = {"role": "user", "content": QUESTION}
-_ASKS_AGAIN: Json = {"role": "user", "content": "And how many does Venus have?"}
+_ASKS_AGAIN: Json = {"role": "user", "content": QUESTION_AGAIN}
 _ANSWERS: Json = {"role": "assistant", "content": ANSWER}
 _TOOLS: Json = [
     {

@@ -1,8 +1,9 @@
 """What the chat template prints after an answer doesn't end generation.
 
 ## What it does
-Renders an answer, in the middle of a conversation and at its end, and looks which token of
-the vocabulary comes first behind it: a marker that begins with `<`, `[`, `]` or `|`. One of them has to be in the set with which llama.cpp
+Renders an answer, in the middle of a conversation and at its end, and looks which tokens of
+the vocabulary stand behind it, up to the next message: markers that begin with `<`, `[`, `]` or
+`|`. One of them has to be in the set with which llama.cpp
 ends generation: `eos`, `eot` and `eom`, and tokens that it knows by their text. Where the
 reference generates on after that token as well, it is worth knowing; where it doesn't, it is
 an error.
@@ -21,9 +22,10 @@ llama.cpp b11434, `src/llama-vocab.cpp: llama_vocab::impl::load` (`special_eog_i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from gguf_audit.chat import ANSWER, DEFAULT, Analysis
+from gguf_audit.chat import ANSWER, DEFAULT, QUESTION_AGAIN, Analysis
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, Need, OnModel, Outcome, Rule, SetSpecialId, Severity
 from gguf_audit.runtime.generation import Generation
@@ -42,11 +44,10 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     chat = chat_of(model.chat)
     for _, analysis in analysed(chat, DEFAULT):
         tokens = model.generation
-        behind = [text for text in _behind(analysis) if text]
-        if tokens is None or not behind:
+        if tokens is None:
             return
         marked = _marked(model, tokens)
-        printed = [id_ for text in behind if (id_ := _first(marked, text)) is not None]
+        printed = [id_ for text in _behind(analysis) for id_ in _found(marked, text)]
         if printed:
             yield from _judged(tokens, printed, settings)
 
@@ -54,8 +55,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
 def _judged(tokens: Generation, printed: list[int], settings: Settings) -> Iterator[Outcome]:
     if any(id_ in tokens.ends for id_ in printed):
         return
-    # At the end of a conversation nothing else can follow.
-    id_ = printed[-1]
+    id_ = printed[0]
     ends = settings.reference_ends
     ended = Severity.WARNING if ends is None else Severity.INFO
     yield Hit(
@@ -73,11 +73,11 @@ def _judged(tokens: Generation, printed: list[int], settings: Settings) -> Itera
 
 
 def _behind(analysis: Analysis) -> Iterator[str]:
-    """Yield what stands behind the answer, at the end of a conversation last."""
-    for name in ("several turns", "an answer"):
+    """Yield what stands between an answer and the next message, or the end."""
+    for name in ("an answer", "several turns"):
         _, answer, rest = (analysis.text(name) or "").partition(ANSWER)
         if answer:
-            yield rest.lstrip()
+            yield rest.partition(QUESTION_AGAIN)[0]
 
 
 def _marked(model: Model, tokens: Generation) -> dict[int, str]:
@@ -91,10 +91,14 @@ def _marked(model: Model, tokens: Generation) -> dict[int, str]:
     }
 
 
-def _first(marked: dict[int, str], text: str) -> int | None:
-    """Return the token that a text begins with, ``None`` where that is a plain word."""
-    found = [id_ for id_, token in marked.items() if text.startswith(token)]
-    return max(found, key=lambda id_: len(marked[id_]), default=None)
+def _found(marked: dict[int, str], text: str) -> Iterator[int]:
+    """Yield the markers that a text begins with, and those behind them."""
+    ids = {token: id_ for id_, token in marked.items()}
+    # The longest first: a tokenizer takes it so, too.
+    pattern = re.compile("|".join(map(re.escape, sorted(ids, key=len, reverse=True))))
+    first = pattern.match(text.lstrip()) if ids else None
+    if first is not None:
+        yield from (ids[found[0]] for found in pattern.finditer(text))
 
 
 RULE = Rule(

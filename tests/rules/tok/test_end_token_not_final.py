@@ -73,3 +73,9 @@ def test_silent_where_the_last_answer_ends_otherwise() -> None:
         "{% if loop.last and m.role == 'assistant' %}</s>{% else %}<|done|>{% endif %}{% endfor %}"
     )
     assert list(check(chatting(template), SETTINGS)) == []
+
+
+def test_silent_where_the_end_stands_behind_another_marker() -> None:
+    # Command R closes the text of an answer before it ends the turn.
+    template = ENDED.replace("{end}", "<|stop|> text <|im_end|>")
+    assert list(check(chatting(template), SETTINGS)) == []
