@@ -10,9 +10,11 @@ import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Generic, Literal, TypeVar
 
 from gguf_audit.errors import LimitError, Refused
+from gguf_audit.fingerprints import Fingerprints
 from gguf_audit.limits import LIMITS
 from gguf_audit.where import Where
 
@@ -119,6 +121,14 @@ class Array:
     load_some: Callable[[frozenset[int], tuple[str, ...]], Mapping[int, str]] | None = field(
         default=None, repr=False, compare=False
     )
+    #: Reads strings as they are stored, some at a time, and what tells equal ones.
+    #: ``None`` where they are no strings, or in no file.
+    load_texts: Callable[[], Iterator[Sequence[bytes]]] | None = field(
+        default=None, repr=False, compare=False
+    )
+    load_fingerprints: Callable[[], Fingerprints] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         return self.count
@@ -140,6 +150,22 @@ class Array:
             for index, item in enumerate(self.items())
             if isinstance(item, str) and (index in wanted or item.startswith(starts))
         }
+
+    def texts(self) -> Iterator[bytes]:
+        """Yield every string as it is stored, and keep none; others are passed over.
+
+        For a look at all of many: half the time of ``items``, and no memory.
+        """
+        if self.load_texts is not None:
+            return chain.from_iterable(self.load_texts())
+        strings = (item for item in self.items() if isinstance(item, str))
+        return (string.encode("utf-8", "surrogateescape") for string in strings)
+
+    def fingerprints(self) -> Fingerprints:
+        """Return what tells equal strings, made once."""
+        if self.load_fingerprints is not None:
+            return self.load_fingerprints()
+        return Fingerprints(self.texts(), self.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from struct import Struct
 from types import MappingProxyType
 from typing import Final
 
 from gguf_audit.errors import LimitError
+from gguf_audit.fingerprints import Fingerprints
 from gguf_audit.formats._cursor import ByteOrder, Cursor
 from gguf_audit.sources import ByteSource
 from gguf_audit.subject import Scalar, ValueType
@@ -58,7 +60,17 @@ class Items:
     hundreds of megabytes and are a LimitError.
     """
 
-    __slots__ = ("_count", "_end", "_item_type", "_items", "_most", "_offset", "_order", "_source")
+    __slots__ = (
+        "_count",
+        "_end",
+        "_fingerprints",
+        "_item_type",
+        "_items",
+        "_most",
+        "_offset",
+        "_order",
+        "_source",
+    )
 
     def __init__(
         self,
@@ -79,6 +91,7 @@ class Items:
         self._count = count
         self._most = most
         self._items: tuple[Scalar, ...] | None = None
+        self._fingerprints: Fingerprints | None = None
 
     def __call__(self) -> Sequence[Scalar]:
         """Return the items; AuditError where the file can't be read any more."""
@@ -90,6 +103,38 @@ class Items:
         """Yield the bytes of all items as they stand in the file; AuditError as above."""
         for start in range(self._offset, self._end, _STORED_BYTES):
             yield self._source.read(start, min(_STORED_BYTES, self._end - start))
+
+    def texts(self) -> Iterator[Sequence[bytes]]:
+        """Yield the strings as they are stored, some at a time; AuditError as above."""
+        unpack = STRUCTS[self._order][ValueType.UINT64].unpack_from
+        left, start, data = self._count, self._offset, b""
+        wanted = _STORED_BYTES
+        while left:
+            read = self._source.read(start, min(wanted, self._end - start))
+            start += len(read)
+            data += read
+            found, at, stop = list[bytes](), 0, 0
+            last = len(data) - SIZES[ValueType.UINT64]
+            # The loop that whoever looks at 262,144 tokens spends its time in.
+            while left and at <= last:
+                begin = at + 8
+                stop = begin + unpack(data, at)[0]
+                if stop > last + 8:
+                    break
+                found.append(data[begin:stop])
+                at = stop
+                left -= 1
+            # Of a string that is longer than what was read, the rest at once.
+            wanted = max(_STORED_BYTES, stop - len(data))
+            data = data[at:]
+            yield found
+
+    def fingerprints(self) -> Fingerprints:
+        """Return what tells equal strings; the first call reads them (AuditError)."""
+        if self._fingerprints is None:
+            texts = chain.from_iterable(self.texts())
+            self._fingerprints = Fingerprints(texts, self._count)
+        return self._fingerprints
 
     def some(self, indexes: frozenset[int], starts: tuple[str, ...]) -> Mapping[int, str]:
         """Return the strings with these indexes, and those that begin with such a text.

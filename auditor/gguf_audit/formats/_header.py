@@ -266,6 +266,8 @@ class _Header:
             load=items,
             stored=items.stored,
             load_some=items.some,
+            load_texts=items.texts if item_type is ValueType.STRING else None,
+            load_fingerprints=items.fingerprints if item_type is ValueType.STRING else None,
         )
 
     def _array_head(self) -> tuple[ValueType, int]:

@@ -31,7 +31,6 @@ from gguf_audit_rules.tok._vocabulary import (
     adds,
     is_placeholder,
     shown,
-    strings,
     tokens,
 )
 
@@ -46,20 +45,24 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     stored = {name: gguf.integer(key) for name, key in SPECIAL_KEYS.items()}
     if all(id_ is None for id_ in stored.values()):
         return
-    listed = strings(tokens(gguf))
+    listed = tokens(gguf)
+    if listed is None:
+        return
+    texts = listed.some((id_ for id_ in stored.values() if id_ is not None), ())
     field = gguf.fields.get(ADD_BOS)
     added = field.value if field is not None and isinstance(field.value, bool) else None
     begins = adds(gguf, "add_bos_token", added)
     for name, id_ in stored.items():
-        if id_ is None or not 0 <= id_ < len(listed) or not is_placeholder(listed[id_]):
+        text = None if id_ is None else texts.get(id_)
+        if text is None or not is_placeholder(text):
             continue
         key = SPECIAL_KEYS[name]
         harmful = name in ENDING or (name == "bos" and begins)
         yield Hit(
-            message=f"needs a real token for {name}, {key} is {id_}: {shown(listed[id_])}",
+            message=f"needs a real token for {name}, {key} is {id_}: {shown(text)}",
             where=Where(key=key),
             expected="a token that the model knows",
-            actual=listed[id_],
+            actual=text,
             origin=Origin.KEY,
             level=Severity.ERROR if harmful else Severity.INFO,
             repair=Reconvert(hint="or gguf-new-metadata --special-token-by-id, if you know the id"),

@@ -32,10 +32,10 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     del settings
     if model.gguf.string(MODEL) in NO_VOCABULARY:
         return  # Nothing of it is read.
-    listed = strings(tokens(model.gguf))
-    different = set(listed)
-    if len(different) == len(listed):
+    stored = tokens(model.gguf)
+    if stored is None or not stored.fingerprints().repeats:
         return
+    listed = strings(stored)
     seen: dict[str, int] = {}
     doubles = [id_ for id_, text in enumerate(listed) if text and seen.setdefault(text, id_) != id_]
     if not doubles:

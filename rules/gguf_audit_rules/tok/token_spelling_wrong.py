@@ -25,11 +25,11 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, strings, tokens
+from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, tokens
 
 #: Byte pairs spelled like pieces (``escape_whitespaces``).
 SPELLED_LIKE_PIECES = frozenset({"gemma4", "granite-embed-multi-311m", "sarvam-moe"})
-PIECES, BYTES = "\u2581", "\u0120"
+PIECES, BYTES = "\u2581".encode(), "\u0120".encode()
 #: So many tokens of one spelling, and none of the other, leave no doubt.
 ENOUGH = 16
 
@@ -42,16 +42,16 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     if kind not in (BPE, "llama") or gguf.string(PRE) in SPELLED_LIKE_PIECES:
         return
     own, other, meant = (BYTES, PIECES, "llama") if kind == BPE else (PIECES, BYTES, BPE)
-    listed = strings(tokens(gguf))
+    listed = tokens(gguf)
     # Of a right vocabulary one of the first thousand tokens ends the search.
-    if any(text.startswith(own) for text in listed):
+    if listed is None or any(text.startswith(own) for text in listed.texts()):
         return
-    spelled = sum(text.startswith(other) for text in listed)
+    spelled = sum(text.startswith(other) for text in listed.texts())
     if spelled < ENOUGH:
         return
     yield Hit(
         message=f"needs {MODEL} {meant!r} for its tokens, {spelled:,} of {len(listed):,} begin with "
-        f"{other!r} and none with {own!r}: {MODEL} is {kind!r}",
+        f"{other.decode()!r} and none with {own.decode()!r}: {MODEL} is {kind!r}",
         where=Where(key=MODEL),
         expected=meant,
         actual=kind,

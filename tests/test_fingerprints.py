@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gguf_audit.fingerprints import Fingerprints
+
+texts = st.lists(st.binary(max_size=3), max_size=200)
+
+
+@given(texts)
+def test_no_repeat_is_missed(given_texts: list[bytes]) -> None:
+    found = Fingerprints(given_texts, len(given_texts))
+    assert found.repeats == len(given_texts) - len(set(given_texts))
+
+
+@given(texts, texts)
+def test_no_stranger_is_taken_in(known: list[bytes], others: list[bytes]) -> None:
+    found = Fingerprints(known, len(known))
+    assert found.hold_all(others) == set(known).issuperset(others)
+
+
+def test_a_table_that_is_full_to_its_bound() -> None:
+    many = [number.to_bytes(4, "big") for number in range(1 << 14)]
+    found = Fingerprints(iter(many), len(many))
+    assert (found.repeats, found.hold_all(many)) == (0, True)
+    assert not found.hold_all([b"12345"])
