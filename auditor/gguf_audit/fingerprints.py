@@ -1,9 +1,9 @@
-"""Which of very many texts are equal, in little time and memory: 8 bytes for each.
+"""Which of very many texts are equal, in little time and memory: 16 to 32 bytes for each.
 
-A set of 262,144 texts takes 20 MB. Here each leaves 32 bits of its hash in a table that is
-half empty: two different ones are taken for equal once in a thousand vocabularies, so
-whoever finds something looks again, at the texts themselves. Hashes of bytes are salted for
-each process (PYTHONHASHSEED): nobody can make a file in which all of them collide.
+A set of 262,144 texts takes 20 MB. Here each leaves its hash in a table that is half empty.
+Two different texts are taken for equal as seldom as two hashes of 64 bits are, and whoever
+finds something looks again, at the texts themselves. Hashes of bytes are salted for each
+process (PYTHONHASHSEED): nobody can make a file in which they collide.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Fingerprints:
 
     def __init__(self, texts: Iterable[bytes], count: int) -> None:
         """Take ``count`` texts at most."""
-        size = 2 << max(count, 1).bit_length()
+        size = 1 << (2 * count - 1).bit_length()
         self._mask = mask = size - 1
-        # 32 bits, whatever the platform calls them.
-        self._table = table = array("I" if array("I").itemsize == 4 else "L", bytes(4 * size))
+        self._table = table = array("q", bytes(8 * size))
         repeats = 0
         for hashed in map(hash, texts):
-            mark = hashed >> 31 & 0xFFFFFFFF or 1
-            at = hashed & mask
+            # 0, the hash of the empty text, would leave the place free.
+            mark = hashed or 1
+            at = mark & mask
             while found := table[at]:
                 if found == mark:
                     repeats += 1
@@ -43,8 +43,8 @@ class Fingerprints:
         """Tell whether each text is likely to be one of these; False is certain."""
         table, mask = self._table, self._mask
         for hashed in map(hash, texts):
-            mark = hashed >> 31 & 0xFFFFFFFF or 1
-            at = hashed & mask
+            mark = hashed or 1
+            at = mark & mask
             while found := table[at]:
                 if found == mark:
                     break

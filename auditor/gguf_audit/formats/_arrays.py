@@ -48,6 +48,8 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 _CHUNK = 1 << 16
 #: Bytes read at once where nothing is decoded.
 _STORED_BYTES = 1 << 20
+#: Bytes of strings read at first.
+_FIRST_BYTES = 1 << 14
 #: Bytes of strings that are searched in one piece; 262,144 tokens take 4 MiB.
 _SEARCHED_BYTES = 1 << 25
 
@@ -108,7 +110,8 @@ class Items:
         """Yield the strings as they are stored, some at a time; AuditError as above."""
         unpack = STRUCTS[self._order][ValueType.UINT64].unpack_from
         left, start, data = self._count, self._offset, b""
-        wanted = _STORED_BYTES
+        # Who finds what they look for among the first reads no more than that.
+        wanted = _FIRST_BYTES
         while left:
             read = self._source.read(start, min(wanted, self._end - start))
             start += len(read)
@@ -125,7 +128,7 @@ class Items:
                 at = stop
                 left -= 1
             # Of a string that is longer than what was read, the rest at once.
-            wanted = max(_STORED_BYTES, stop - len(data))
+            wanted = max(min(4 * wanted, _STORED_BYTES), stop - len(data))
             data = data[at:]
             yield found
 
