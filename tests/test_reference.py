@@ -327,7 +327,7 @@ GOOD: dict[str, FieldValue] = {
     **KEYS,
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "llama-bpe",
-    "tokenizer.ggml.tokens": list("abcdefgh"),
+    "tokenizer.ggml.tokens": [*"abcdefg", "ab"],
     "tokenizer.ggml.merges": ["a b"],
     "tokenizer.ggml.bos_token_id": 1,
     "tokenizer.ggml.unknown_token_id": 0,
