@@ -101,7 +101,8 @@ class _Pool(Generic[T, R]):
         try:
             return executor.submit(_done, item)
         except BrokenProcessPool:
-            executor.shutdown(wait=False)
+            # Its processes are being ended; none of them is left behind.
+            executor.shutdown()
             executor = self._executor = self._processes(self._jobs)
             return executor.submit(_done, item)
 
