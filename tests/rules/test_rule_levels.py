@@ -10,9 +10,10 @@ RULES = {
     "ARCH004": "load-refused: error",
     "ARCH005": "architecture-changed: error",
     "ARCH006": "hyperparameter-changed: error warning",
-    "ARCH007": "value-type-wrong: error",
+    "ARCH007": "value-type-wrong: error warning",
     "ARCH008": "graph-incomplete: error",
     "ARCH009": "outdated-conversion: error warning",
+    "ARCH010": "built-in-differs: info",
     "CTX001": "context-length-changed: error warning info",
     "CTX002": "rope-base-changed: error",
     "CTX003": "rope-scaling-changed: error warning info",
@@ -121,6 +122,7 @@ RULES = {
     "WT004": "tensor-lost: error",
     "WT005": "tensor-added: warning info",
     "WT006": "parameters-changed: error",
+    "WT007": "tensor-not-f32: error",
 }
 
 

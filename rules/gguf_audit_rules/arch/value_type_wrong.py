@@ -4,13 +4,14 @@
 Compares the type of every key that llama.cpp reads for the architecture with the type that
 its loader asks for: 32-bit unsigned, 32-bit float, bool or string, exactly; arrays of
 integers may be signed, unsigned or bool. Rotary sections are four. A float has to be a
-number: neither NaN nor, but for a limit, infinite.
+number: neither NaN nor, but for a limit, infinite. A bool has to be stored as 0 or 1.
 
 ## Why it matters
 There is no conversion: an `i32` where a `u32` is wanted, a `u64`, an `f64` or a number
 where an array is wanted is an error on load (`key ... has wrong type`), also for optional
-keys. A NaN loads and makes every answer one. Files edited by hand or by tools that guess
-types have this fault.
+keys. A NaN loads and makes every answer one. Another byte than 0 or 1 is true for one
+engine and false for the next. Files edited by hand or by tools that guess types have these
+faults.
 
 ## Fix
 Write the key again with the right type (`gguf-editor-gui`, or reconvert):
@@ -84,6 +85,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         if _fits(field, kind):
             yield from _other_length(model, field)
             yield from _not_a_number(field)
+            yield from _neither_true_nor_false(field)
             continue
         yield Hit(
             message=f"needs {kind.value}, {field.key} is {_said(field)}: llama.cpp refuses the file",
@@ -130,6 +132,32 @@ def _not_a_number(field: Field) -> Iterator[Outcome]:
     )
 
 
+def _neither_true_nor_false(field: Field) -> Iterator[Outcome]:
+    byte = field.odd_bool if field.odd_bool is not None else _odd_item(field)
+    if byte is None:
+        return
+    state = "has" if isinstance(field.value, Array) else "is"
+    yield Hit(
+        message=f"needs true or false, stored as 1 or 0, {field.key} {state} the byte {byte}: "
+        "engines don't agree on what that is",
+        where=Where(key=field.key, offset=field.offset),
+        expected="0 or 1",
+        actual=byte,
+        origin=Origin.KEY,
+        level=Severity.WARNING,
+        repair=Reconvert(),
+    )
+
+
+def _odd_item(field: Field) -> int | None:
+    """Return the first byte of an array of bools that is neither 0 nor 1."""
+    if not isinstance(field.value, Array) or field.value.item_type is not ValueType.BOOL:
+        return None
+    if len(field.value) > LIMITS.blocks:
+        return None
+    return next((byte for chunk in field.value.stored() for byte in chunk if byte > 1), None)
+
+
 def _floats(field: Field) -> list[float]:
     """Return a field's floats; none of an array that is no model's."""
     if isinstance(field.value, float):
@@ -168,7 +196,7 @@ def _said(field: Field) -> str:
 RULE = Rule(
     id="ARCH007",
     name="value-type-wrong",
-    levels=(Severity.ERROR,),
+    levels=(Severity.ERROR, Severity.WARNING),
     check=OnModel(check),
     authority="llama.cpp b11434 src/llama-model-loader.cpp GKV::get_kv, get_arr",
 )

@@ -8,6 +8,8 @@ this is never more than an info.
 ## Why it matters
 The memory is spent all the same: Mistral 7B v0.1 has a window of 4096 tokens and keeps
 every token, MiniCPM3 unpacks its latent to twenty times the size. Another engine may not.
+Without the window, layers also look further back than in training: answers to prompts beyond
+it get worse.
 
 ## Fix
 None in the file. Plan for the memory, or use an engine that implements it.
@@ -50,7 +52,15 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
                 expected=what,
                 actual="full attention",
                 level=Severity.INFO,
+                consequences=_beyond(expected=ideal, layers=spent) if saves is _windowed else (),
             )
+
+
+def _beyond(*, expected: CacheLayout, layers: list[int]) -> tuple[str, ...]:
+    """Say what a window that isn't there does to long prompts."""
+    stores = [attention(layer) for layer in expected.layers if layer.index in layers]
+    windows = [each.window_tokens for each in stores if isinstance(each, Sliding | Chunked)]
+    return (f"prompts beyond {min(windows)} tokens are read further back than in training",)
 
 
 def _windowed(layer: Layer, trained: int) -> bool:

@@ -146,3 +146,35 @@ def test_rotary_sections_are_four(items: list[int]) -> None:
             repair=Reconvert(),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "state", "byte"),
+    [
+        ((ValueType.BOOL, 2), "is", 2),
+        ((ValueType.BOOL, [1, 0, 255, 3]), "has", 255),
+    ],
+)
+def test_fires_for_what_is_neither_true_nor_false(value: FieldValue, state: str, byte: int) -> None:
+    key = "gemma4.attention.sliding_window_pattern"
+    if state == "is":
+        key = "gemma4.attention.causal"
+    subject = model({"gemma4.block_count": 4, key: value})
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message=f"needs true or false, stored as 1 or 0, {key} {state} the byte {byte}: "
+            "engines don't agree on what that is",
+            where=Where(key=key, offset=offset(subject, key)),
+            expected="0 or 1",
+            actual=byte,
+            origin=Origin.KEY,
+            level=Severity.WARNING,
+            repair=Reconvert(),
+        )
+    ]
+
+
+def test_silent_about_bools_in_a_list() -> None:
+    key = "gemma4.attention.sliding_window_pattern"
+    subject = model({"gemma4.block_count": 4, key: [True, False, True, True]})
+    assert list(check(subject, SETTINGS)) == []

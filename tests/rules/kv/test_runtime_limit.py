@@ -19,7 +19,7 @@ def said(expected: CacheLayout, ideal: CacheLayout) -> list[object]:
     return list(check(held, SETTINGS))
 
 
-def limit(what: str, layers_: str, first: int) -> Hit:
+def limit(what: str, layers_: str, first: int, *then: str) -> Hit:
     return Hit(
         message=f"the architecture has a {what} on {layers_}, llama.cpp keeps every token "
         "unpacked there whatever the file says",
@@ -27,11 +27,19 @@ def limit(what: str, layers_: str, first: int) -> Hit:
         expected=what,
         actual="full attention",
         level=Severity.INFO,
+        consequences=then,
     )
 
 
 def test_fires_for_a_window_that_the_runtime_ignores() -> None:
-    assert said(layers(FULL, FULL), layers(FULL, WINDOW)) == [limit("sliding window", "layer 1", 1)]
+    assert said(layers(FULL, FULL), layers(FULL, WINDOW)) == [
+        limit(
+            "sliding window",
+            "layer 1",
+            1,
+            "prompts beyond 8 tokens are read further back than in training",
+        )
+    ]
 
 
 def test_fires_for_a_latent_that_the_runtime_unpacks() -> None:
