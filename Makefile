@@ -92,6 +92,7 @@ bench: $(VENV)/.runtime
 	@$(BIN)/python benchmarks/bench_many.py
 	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
 	@$(BIN)/python benchmarks/bench_against.py build/demo/gemma-3-270m.gguf
+	@$(BIN)/python benchmarks/bench_tokenizer.py
 
 $(VENV)/.fuzz: $(VENV)/.dev
 	@echo "installing the fuzzer into $(VENV)"

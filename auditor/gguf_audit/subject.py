@@ -538,9 +538,9 @@ class TokenizerJson:
     ids: Mapping[str, int] = field(repr=False)
     #: Score per id, of Unigram alone; else empty.
     scores: Sequence[float] = field(default=(), repr=False)
-    #: In order of rank, each as its two parts with a space between, unless a part holds
-    #: one: then as a pair. Empty where the model has none.
-    merges: Sequence[str | tuple[str, str]] = field(default=(), repr=False)
+    #: In order of rank, as a file has them: two parts with a space between, and of pairs
+    #: a space inside a part as U+0120 (``SpecialVocab``). Empty where the model has none.
+    merges: Sequence[str] = field(default=(), repr=False)
     added: tuple[AddedToken, ...] = field(default=(), repr=False)
     #: What is left of the model: ``byte_fallback``, ``ignore_merges``, ``unk_token``...
     options: Mapping[str, Json] = field(default_factory=dict[str, Json])

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._tokenizer_files import tokenizer_files
-from gguf_audit.formats._tokenizer_json import read_tokenizer_json
+from gguf_audit.formats._tokenizer_json import Apart, read_apart, read_tokenizer_json
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import MemorySource, MemoryTree
 from gguf_audit.subject import Absent, AddedToken, Json, TokenizerFiles, TokenizerJson
+from gguf_audit.where import Where
 
 
 def _read(document: Json) -> TokenizerJson:
@@ -42,7 +46,7 @@ def test_reads_byte_pairs() -> None:
     assert found == TokenizerJson(
         model="BPE",
         ids={"a": 0, "b": 1, "ab": 2, "a b": 3},
-        merges=("a b", "a b", ("a ", "b")),
+        merges=("a b", "a b", "a\u0120 b"),
         added=(
             AddedToken(id=4, content="<s>", special=True),
             AddedToken(id=5, content=" x", lstrip=True, rstrip=True, single_word=True),
@@ -87,6 +91,130 @@ def test_what_tokenizers_would_not_load_is_malformed(document: Json, key: str) -
 def test_an_id_beyond_every_vocabulary_is_over_a_limit() -> None:
     with pytest.raises(LimitError, match="a token with id"):
         _read({"model": {"vocab": {"a": LIMITS.array_strings}}})
+
+
+#: White space after a document makes it a large one, that is read in parts.
+_LARGE = b" " * (1 << 20)
+
+
+def _large(document: bytes) -> TokenizerJson:
+    return read_tokenizer_json(MemorySource("tokenizer.json", document + _LARGE))
+
+
+_TEXTS = st.text(st.sampled_from('a "\\{[,:]}\u0120\u2581\n\ud800'), max_size=4)
+_PARTS = st.tuples(_TEXTS, _TEXTS).map(list)
+_MODELS: st.SearchStrategy[Mapping[str, object]] = st.fixed_dictionaries(
+    {
+        "vocab": st.dictionaries(_TEXTS, st.integers(0, 9))
+        | st.dictionaries(_TEXTS, st.sampled_from([-1, 1.0, True, None, 1 << 70, [], "1"])),
+        "merges": st.lists(_TEXTS) | st.lists(_PARTS) | st.lists(_TEXTS | _PARTS) | st.none(),
+    },
+    optional={"type": st.just("BPE"), "unk_token": _TEXTS},
+)
+
+
+@settings(deadline=None)  # a loaded machine is no fault
+@given(model=_MODELS, indent=st.none() | st.integers(0, 2), ascii_only=st.booleans())
+def test_a_large_document_is_read_like_a_small_one(
+    model: Mapping[str, object], indent: int | None, ascii_only: bool
+) -> None:
+    document: Mapping[str, object] = {
+        "truncation": {},
+        "padding": [],
+        "model": model,
+        "decoder": {},
+    }
+    text = json.dumps(document, indent=indent, ensure_ascii=ascii_only)
+    data = text.encode("utf-8", "surrogatepass")
+    assert _said(data + _LARGE) == _said(data)
+
+
+def _said(data: bytes) -> TokenizerJson | tuple[type[AuditError], str, Where]:
+    try:
+        return read_tokenizer_json(MemorySource("tokenizer.json", data))
+    except AuditError as error:
+        return type(error), error.message, error.where
+
+
+def test_a_large_document_is_read_in_parts() -> None:
+    for merges in (b'["a b"]', b'[["a", "b"]]'):
+        data = b'{"a": {}, "model": {"merges": %b, "vocab": {"a": 0, "\\"b": 1}}}' % merges
+        found = read_apart(data, name="tokenizer.json")
+        assert found == Apart(
+            rest={"a": {}, "model": {"merges": None, "vocab": None}},
+            ids={"a": 0, '"b': 1},
+            merges=("a b",),
+        )
+
+
+@pytest.mark.parametrize(
+    ("document", "error", "message"),
+    [
+        (
+            b'{"model": {"vocab": {"a": 0, "b": 1, "a": 2}, "merges": []}}',
+            MalformedError,
+            "tokenizer.json has the key 'a' twice in one object",
+        ),
+        (
+            rb'{"model": {"vocab": {"\\": 0, "\\": 2, "\"": 1}, "merges": []}}',
+            MalformedError,
+            r"tokenizer.json has the key '\\' twice in one object",
+        ),
+        (
+            b'{"model": {"vocab": {"a": 0}, "merges": [], "vocab": {"a": 0}}}',
+            MalformedError,
+            "tokenizer.json has the key 'vocab' twice in one object",
+        ),
+        (
+            b'{"model": {}, "model": {"vocab": {"a": 0}, "merges": []}}',
+            MalformedError,
+            "tokenizer.json has the key 'model' twice in one object",
+        ),
+        (
+            b'{"added_tokens": [{"a": 1, "a": 2}], "model": {"vocab": {"a": 0}, "merges": []}}',
+            MalformedError,
+            "tokenizer.json has the key 'a' twice in one object",
+        ),
+        (
+            b'{"model": {"vocab": {"a": 0}, "merges": [["a", "\xff"]]}}',
+            MalformedError,
+            "tokenizer.json is no UTF-8 at byte 48: invalid start byte",
+        ),
+        (
+            b'{"model": {"vocab": {"a": 0}, "merges": [["a", "b"],\n]}}',
+            MalformedError,
+            "tokenizer.json is no JSON at line 2, column 1: Expecting value",
+        ),
+        (
+            b'{"model": {"vocab": {"a": NaN}, "merges": []}}',
+            MalformedError,
+            "tokenizer.json: model.vocab has to be an object of ids",
+        ),
+        (
+            b'{"model": {"vocab": {"a": 0}, "merges": [' + b"[" * 100_000,
+            LimitError,
+            "tokenizer.json is nested 100003 deep, more than 64 is not read",
+        ),
+        (
+            b'{"model": {"vocab": {"a": 0}, "merges": ['
+            + b'"a b",' * LIMITS.json_values
+            + b'""]}}',
+            LimitError,
+            "tokenizer.json has about 4000005 values, more than 4000000 are not read",
+        ),
+        (
+            b'{"model": {"vocab": {"a": ' + b"1" * 100_000 + b'}, "merges": []}}',
+            LimitError,
+            "tokenizer.json has an integer of 100000 digits, more than 32 are not read",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_large_document_is_said(
+    document: bytes, error: type[AuditError], message: str
+) -> None:
+    with pytest.raises(error) as raised:
+        _large(document)
+    assert raised.value.message == message
 
 
 def _files(**contents: bytes) -> TokenizerFiles:

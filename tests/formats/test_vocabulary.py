@@ -76,7 +76,7 @@ def test_byte_pairs_with_added_tokens() -> None:
     assert found.model == "gpt2"
     assert _texts(found) == ["a", "b", "ab", "<s>", None, "  ", "<|look|>"]
     assert found.types == [NORMAL, NORMAL, NORMAL, CONTROL, UNUSED, USER_DEFINED, CONTROL]
-    assert (found.scores, found.merges) == (None, ["a b"])
+    assert (found.scores, found.merges) == (None, ("a b",))
     assert found.other_texts == {5: frozenset({"▁▁", ""})}
     assert found.other_types == {}
 
@@ -103,7 +103,7 @@ def test_spaces_in_merges_are_written_as_another_character() -> None:
     merges: Json = [["a", "b"], ["a ", " b"]]
     document: Json = {**BPE, "model": {**_model(BPE), "merges": merges}}
     found = _made("Qwen2MoeForCausalLM", {"tokenizer.json": document})
-    assert found.merges == ["a b", "aĠ Ġb"]
+    assert found.merges == ("a b", "aĠ Ġb")
 
 
 def _model(document: Mapping[str, Json]) -> dict[str, Json]:
@@ -120,7 +120,7 @@ def test_a_vocabulary_in_its_old_files() -> None:
     }
     found = _made("GPT2LMHeadModel", files)
     assert _texts(found) == ["a", "b", "ab", "<s>"]
-    assert found.merges == ["a b"]
+    assert found.merges == ("a b",)
     assert found.other_types == {3: frozenset({USER_DEFINED, CONTROL})}
 
 
@@ -208,7 +208,7 @@ def test_byte_pairs_with_byte_fallback_are_pieces_of_one_score() -> None:
 
 def test_gemma_4_has_merges_as_well_and_shows_its_channels() -> None:
     found = _made("Gemma4ForCausalLM", {"tokenizer.json": FALLBACK})
-    assert (found.model, found.merges) == ("gemma4", ["▁ a"])
+    assert (found.model, found.merges) == ("gemma4", ("▁ a",))
     assert found.types[3] == USER_DEFINED
     assert found.switches["add_bos_token"] == (True,)
     assert found.switches["add_space_prefix"] == (False,)
@@ -285,7 +285,7 @@ def test_a_file_is_its_own_vocabulary() -> None:
     )
     assert isinstance(found, Vocabulary)
     assert (found.model, found.texts, found.types, found.merges) == (
-        *("gpt2", ["a", "b"], [1, 3], ["a b"]),
+        *("gpt2", ["a", "b"], [1, 3], ("a b",)),
     )
     assert (found.switches["add_bos_token"], found.switches["add_eos_token"]) == ((True,), (None,))
     assert isinstance(stored_vocabulary(gguf({"tokenizer.ggml.model": "gpt2"})), Absent)

@@ -19,7 +19,7 @@ from gguf_audit.sources import ByteSource
 from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
-__all__ = ["parse_json", "parse_object", "read_bytes", "read_object", "read_text"]
+__all__ = ["parse_json", "parse_object", "read_bytes", "read_object", "read_text", "values_in"]
 
 _BRACKETS = b"[]{}"
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -65,8 +65,7 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
     what is nested too deeply, has too many values or an integer too long.
     """
     where = Where(file=name, offset=offset)
-    # Those in strings count as well: a document is never refused for a few of them.
-    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    values = values_in(data)
     if values > LIMITS.json_values:
         raise LimitError(
             f"{name} has about {values} values, more than {LIMITS.json_values} are not read",
@@ -105,6 +104,14 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
             where=Where(file=name, offset=offset + _bom_bytes(data) + len(before)),
         ) from None
     return cast("Json", value)
+
+
+def values_in(data: bytes) -> int:
+    """Return about how many values a document has.
+
+    What stands in strings counts as well: no document is refused for a few of them.
+    """
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def _depth(data: bytes) -> int:

@@ -1,22 +1,39 @@
-"""Reads ``tokenizer.json``, the file of Hugging Face's ``tokenizers`` library."""
+"""Reads ``tokenizer.json``, the file of Hugging Face's ``tokenizers`` library.
+
+Nearly all of a large one is its vocabulary and its merges. Those are decoded by msgspec,
+as what they have to be and nothing else, and the document without them by the strict
+reader. Wherever there is any doubt the strict reader has all of the document, and says
+what is wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeGuard, cast
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, TypeGuard, cast
 
-from gguf_audit.errors import LimitError, MalformedError
-from gguf_audit.formats._json import read_object
+from gguf_audit.errors import AuditError, LimitError, MalformedError
+from gguf_audit.formats._json import parse_object, read_bytes, values_in
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource
 from gguf_audit.subject import AddedToken, Json, TokenizerJson
 from gguf_audit.where import Where
 
-__all__ = ["TOKENIZER", "read_tokenizer_json"]
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+__all__ = ["TOKENIZER", "Apart", "read_apart", "read_tokenizer_json"]
 
 TOKENIZER = "tokenizer.json"
 #: Sections of the model that have a place of their own.
 _OWN = frozenset({"type", "vocab", "merges"})
+#: Below, importing msgspec costs more than it saves.
+_LARGE_BYTES = 1 << 20
+#: Pairs that are decoded at once: each is three objects, of which one string is kept.
+_PAIRS = 4096
+#: What stands for a space inside a part of a pair.
+_SPACE = "\u0120"
 
 
 def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
@@ -25,11 +42,18 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
     Raises MalformedError where it isn't what ``tokenizers`` would load, and LimitError
     for more, or a higher id, than any real vocabulary has.
     """
-    document = read_object(source, limit_bytes=LIMITS.tokenizer_bytes)
+    data = read_bytes(source, limit_bytes=LIMITS.tokenizer_bytes)
+    apart = None if len(data) < _LARGE_BYTES else read_apart(data, name=source.name)
+    document = parse_object(data, name=source.name) if apart is None else apart.rest
+    del data
     model = document.get("model")
     if not isinstance(model, dict):
         raise _wrong("model", "an object")
-    ids, scores = _vocabulary(model.get("vocab"))
+    if apart is None:
+        ids, scores = _vocabulary(model.get("vocab"))
+        merges = tuple(_merges(model.get("merges")))
+    else:
+        ids, scores, merges = apart.ids, (), apart.merges
     added = tuple(_added(document.get("added_tokens")))
     highest = max((*ids.values(), *(token.id for token in added)), default=-1)
     if highest >= LIMITS.array_strings:
@@ -42,7 +66,7 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
         model=kind if isinstance(kind, str) else "",
         ids=ids,
         scores=scores,
-        merges=tuple(_merges(model.get("merges"))),
+        merges=merges,
         added=added,
         options={key: value for key, value in model.items() if key not in _OWN},
         normalizer=document.get("normalizer"),
@@ -51,6 +75,66 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
         decoder=document.get("decoder"),
         size=highest + 1,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """A ``tokenizer.json`` in three parts."""
+
+    #: The document with ``null`` for the other two.
+    rest: dict[str, Json]
+    ids: dict[str, int]
+    merges: tuple[str, ...]
+
+
+def read_apart(data: bytes, *, name: str) -> Apart | None:
+    """Return a document of byte pairs, ``None`` where it has to be read as a whole."""
+    from msgspec import DecodeError, Meta, Raw
+    from msgspec.json import decode
+
+    if values_in(data) > LIMITS.json_values:
+        return None
+    try:
+        model = decode(decode(data, type=dict[str, Raw])["model"], type=dict[str, Raw])
+        vocab, pairs = model["vocab"], model["merges"]
+        rest = parse_object(
+            data.replace(vocab, b"null", 1).replace(pairs, b"null", 1),
+            name=name,
+        )
+        ids = decode(vocab, type=dict[str, Annotated[int, Meta(ge=0, lt=LIMITS.array_strings)]])
+        merges = tuple(_decoded(pairs))
+    except (AuditError, DecodeError, KeyError, RecursionError, UnicodeDecodeError):
+        return None
+    match rest:
+        # A section may have been taken out where the same stands once more, and of a key
+        # that stands twice msgspec takes the last.
+        case {"model": {"vocab": None, "merges": None}} if _quotes(vocab) == 2 * len(ids):
+            return Apart(rest=rest, ids=ids, merges=merges)
+        case _:
+            return None
+
+
+def _decoded(section: Raw) -> Iterator[str]:
+    """Yield merges; DecodeError where they are neither texts nor pairs of texts."""
+    from msgspec import Raw, ValidationError
+    from msgspec.json import Decoder, decode
+
+    try:
+        yield from decode(section, type=list[str])
+    except ValidationError:
+        pairs = Decoder(list[tuple[str, str]])
+        each = iter(decode(section, type=list[Raw]))
+        while some := b",".join(islice(each, _PAIRS)):
+            for left, right in pairs.decode(b"[%b]" % some):
+                yield _merged(left, right)
+
+
+def _quotes(section: Raw) -> int:
+    """Return how many quotes delimit strings; those in strings are escaped."""
+    text = bytes(section)
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return text.count(b'"')
 
 
 def _vocabulary(value: Json) -> tuple[Mapping[str, int], tuple[float, ...]]:
@@ -70,7 +154,7 @@ def _vocabulary(value: Json) -> tuple[Mapping[str, int], tuple[float, ...]]:
             raise _wrong("model.vocab", "an object or a list")
 
 
-def _merges(value: Json) -> Iterator[str | tuple[str, str]]:
+def _merges(value: Json) -> Iterator[str]:
     if value is None:
         return
     if not isinstance(value, list):
@@ -79,12 +163,17 @@ def _merges(value: Json) -> Iterator[str | tuple[str, str]]:
         match merge:
             case str():
                 yield merge
-            case [str() as left, str() as right] if " " in left or " " in right:
-                yield left, right
             case [str() as left, str() as right]:
-                yield f"{left} {right}"
+                yield _merged(left, right)
             case _:
                 raise _wrong("model.merges", "a list of texts or pairs of texts")
+
+
+def _merged(left: str, right: str) -> str:
+    """Return a pair as a file has it: a space inside a part is written as another."""
+    if " " in left or " " in right:
+        return f"{left.replace(' ', _SPACE)} {right.replace(' ', _SPACE)}"
+    return f"{left} {right}"
 
 
 def _added(value: Json) -> Iterator[AddedToken]:

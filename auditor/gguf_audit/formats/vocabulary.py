@@ -9,7 +9,7 @@ say from the files, and allow for more than one answer where its releases differ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -96,7 +96,7 @@ def stored_vocabulary(gguf: Gguf) -> Vocabulary | Absent:
         scores=None
         if scores is None
         else [float(item) for item in scores.items() if isinstance(item, int | float)],
-        merges=None if merges is None else [str(item) for item in merges.items()],
+        merges=None if merges is None else tuple(map(str, merges.items())),
         switches={
             name: (value,)
             for name in _SWITCHES
@@ -227,7 +227,7 @@ class _Maker:
             model="gpt2",
             texts=draft.texts,
             types=draft.types,
-            merges=_merges(found) or None,
+            merges=found.merges or None,
             other_texts=draft.other_texts,
             other_types=draft.other_types,
             strays=self._strays(found),
@@ -250,7 +250,7 @@ class _Maker:
             model="gpt2",
             texts=draft.texts,
             types=draft.types,
-            merges=None if isinstance(lines, Absent) else [*_merge_lines(lines)],
+            merges=None if isinstance(lines, Absent) else (*_merge_lines(lines),),
             other_texts=draft.other_texts,
             other_types=draft.other_types,
             strays=self._strays(found),
@@ -321,7 +321,7 @@ class _Maker:
             texts=draft.texts,
             types=draft.types,
             scores=draft.scores,
-            merges=_merges(found) if gemma4 else None,
+            merges=found.merges if gemma4 else None,
             other_types=draft.other_types,
             strays=self._strays(found),
         )
@@ -544,16 +544,6 @@ def _of_unigrams(draft: _Draft, prefix: bool | None, extra: bool | None) -> Voca
         other_types=draft.other_types,
         switches=switches,
     )
-
-
-def _merges(found: TokenizerJson) -> Sequence[str]:
-    """Return merges as a file has them: a space inside a part is written as another."""
-    if all(isinstance(merge, str) for merge in found.merges):
-        return [merge for merge in found.merges if isinstance(merge, str)]
-    return [
-        merge if isinstance(merge, str) else " ".join(part.replace(" ", "\u0120") for part in merge)
-        for merge in found.merges
-    ]
 
 
 def _merge_lines(text: str) -> Iterator[str]:
