@@ -49,7 +49,9 @@ def _switches(
 
 
 NAMED: dict[str, Json] = {"bos_token": "<s>", "eos_token": "</s>"}
-NOTHING = ((None,), (None,), (None,))
+#: tokenizers adds nothing then, whatever llama.cpp does without a key.
+LEFT = (None, False)
+NOTHING = (LEFT, LEFT, (None,))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +65,12 @@ NOTHING = ((None,), (None,), (None,))
         (_sequence(BYTE_LEVEL, BOS), NAMED, ((True,), (False, None), (False,))),
         (BOTH, NAMED, ((True,), (True,), (True,))),
         (BOTH, None, ((True,), (True,), (True,))),
-        (EOS, {"eos_token": "<|end|>"}, ((None,), (True,), (False,))),
-        (SEP, NAMED, ((True,), (None,), (True,))),
+        (EOS, {"eos_token": "<|end|>"}, (LEFT, (True,), (False,))),
+        (SEP, NAMED, ((True,), LEFT, (True,))),
         (ROBERTA, {}, ((True,), (True,), (True,))),
         # A token given as an object is nobody's first token to the older release.
-        (BOS, {"bos_token": {"content": "<s>"}}, ((True, False), (None,), (False,))),
-        (BOS, {**NAMED, "add_bos_token": False}, ((True, False), (None,), (False,))),
+        (BOS, {"bos_token": {"content": "<s>"}}, ((True, False), LEFT, (False,))),
+        (BOS, {**NAMED, "add_bos_token": False}, ((True, False), LEFT, (False,))),
     ],
 )
 def test_what_either_release_writes_is_right(

@@ -30,6 +30,20 @@ BPE: dict[str, Json] = {
         {"id": 6, "content": "<|look|>", "special": False},
     ],
 }
+FALLBACK: dict[str, Json] = {
+    "model": {
+        "type": "BPE",
+        "byte_fallback": True,
+        "vocab": {"<unk>": 0, "<0x0A>": 1, "▁a": 2},
+        "merges": ["▁ a"],
+    },
+    "added_tokens": [
+        {"id": 0, "content": "<unk>", "special": True},
+        {"id": 3, "content": "<|channel>", "special": True},
+        {"id": 4, "content": "more", "special": False},
+    ],
+    "decoder": {"type": "Sequence"},
+}
 PIECES = [
     Piece("<unk>", 0.0, UNKNOWN),
     Piece("<s>", 0.0, CONTROL),
@@ -179,22 +193,6 @@ def test_phi_3_takes_flags_as_they_are() -> None:
     assert _made("Phi3ForCausalLM", files, settings, vocab_size=7).model == "gpt2"
 
 
-FALLBACK: dict[str, Json] = {
-    "model": {
-        "type": "BPE",
-        "byte_fallback": True,
-        "vocab": {"<unk>": 0, "<0x0A>": 1, "▁a": 2},
-        "merges": ["▁ a"],
-    },
-    "added_tokens": [
-        {"id": 0, "content": "<unk>", "special": True},
-        {"id": 3, "content": "<|channel>", "special": True},
-        {"id": 4, "content": "more", "special": False},
-    ],
-    "decoder": {"type": "Sequence"},
-}
-
-
 def test_byte_pairs_with_byte_fallback_are_pieces_of_one_score() -> None:
     found = _made("LlamaForCausalLM", {"tokenizer.json": FALLBACK}, {"unk_token": "<unk>"})
     assert (found.model, found.merges) == ("llama", None)
@@ -204,6 +202,12 @@ def test_byte_pairs_with_byte_fallback_are_pieces_of_one_score() -> None:
         0: frozenset({NORMAL, CONTROL}),
         3: frozenset({USER_DEFINED, CONTROL}),
     }
+
+
+def test_pieces_without_a_decoder_are_pieces() -> None:
+    document = {key: value for key, value in FALLBACK.items() if key != "decoder"}
+    found = _made("LlamaForCausalLM", {"tokenizer.json": document}, {"unk_token": "<unk>"})
+    assert (found.model, found.merges) == ("llama", None)
 
 
 def test_gemma_4_has_merges_as_well_and_shows_its_channels() -> None:
@@ -256,6 +260,7 @@ def test_xlm_roberta_of_a_tokenizer_json() -> None:
         ("QWenLMHeadModel", {"tokenizer.json": BPE}, "by code of its own"),
         ("LlamaForCausalLM", {"tekken.json": {}}, "read by mistral-common"),
         ("NemotronForCausalLM", {"tokenizer.json": BPE}, "are missing"),
+        ("Qwen2ForCausalLM", {"tokenizer.json": FALLBACK}, "takes the pieces of tokenizer.json"),
     ],
 )
 def test_what_the_converter_reads_otherwise_is_absent(

@@ -32,6 +32,10 @@ def switches_of(
         f"add_{name}_token": tuple(dict.fromkeys((newer.get(name), older.get(name))))
         for name in _NAMES
     }
+    if found is not None:
+        # The converter leaves it to llama.cpp; whoever writes what tokenizers do is right too.
+        for name in ("add_bos_token", "add_eos_token"):
+            values[name] = (None, False) if values[name] == (None,) else values[name]
     lowercase, strip = _normalized(None if found is None else found.normalizer)
     # Older releases wrote neither, and llama.cpp then lowered everything.
     values["normalizer.lowercase"] = (None,) if lowercase is None else (lowercase,)

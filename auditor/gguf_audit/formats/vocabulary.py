@@ -219,6 +219,11 @@ class _Maker:
         found = self.files.json
         if isinstance(found, Absent):
             return self._slow()
+        if _is_pieces(found) and not _is_byte_level(found):
+            return Absent(
+                f"the converter takes the pieces of tokenizer.json for bytes: {class_of(self.config)}"
+                " is one that it wants tokenizer.model of"
+            )
         draft = _base(found)
         for id_, token in self._added(found).items():
             _add(draft, id_, token)
@@ -294,8 +299,7 @@ class _Maker:
         found = self.files.json
         if isinstance(found, Absent) or found.model != "BPE":
             return None
-        decoder = found.decoder if isinstance(found.decoder, dict) else {}
-        if found.options.get("byte_fallback") is not True or decoder.get("type") != "Sequence":
+        if not _is_pieces(found):
             return None
         draft = _base(found)
         base = len(found.ids)
@@ -495,6 +499,28 @@ class _Maker:
     def _strays(self, found: TokenizerJson) -> frozenset[str]:
         texts = self._named() | {text for _, text, _ in self._decoder()} | self._added_ids().keys()
         return frozenset(texts) - found.ids.keys()
+
+
+def _is_pieces(found: TokenizerJson) -> bool:
+    """Tell whether byte-pair encoding falls back to bytes spelled ``<0x0A>``.
+
+    ``LlamaHfVocab`` also wants a decoder of several steps; without a decoder it raises what
+    its caller takes for a vocabulary of bytes, and nothing comes of that.
+    """
+    return found.model == "BPE" and found.options.get("byte_fallback") is True
+
+
+def _is_byte_level(found: TokenizerJson) -> bool:
+    """Tell whether texts are cut into bytes, each spelled as a character of its own."""
+    steps: list[Json] = [found.pre_tokenizer, found.decoder]
+    while steps:
+        step = steps.pop()
+        if isinstance(step, dict):
+            if step.get("type") == "ByteLevel":
+                return True
+            inner = step.get("pretokenizers") or step.get("decoders")
+            steps += inner if isinstance(inner, list) else []
+    return False
 
 
 def _base(found: TokenizerJson) -> _Draft:
