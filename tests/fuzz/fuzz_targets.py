@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from fuzz_structure import shortened
+import fuzz_documents
+import fuzz_structure
+import fuzz_templates
 from gguf_audit import arch
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.evidence import Model, Settings
@@ -18,13 +20,15 @@ from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.gathering import gather
+from gguf_audit.probes.template_child.rendering import environment
+from gguf_audit.probes.template_child.suspicion import examine
 from gguf_audit.rule import OnModel, Rule
 from gguf_audit.sources import MemorySource, MemoryTree
 from gguf_audit.subject import Absent, Array
 from gguf_audit_rules import load
 from recipes import find_recipes
 
-__all__ = ["TARGETS", "audit", "checkpoint", "header", "seeds"]
+__all__ = ["TARGETS", "audit", "checkpoint", "header", "mutated", "seeds", "template"]
 
 SETTINGS = Settings(lengths=(4096,))
 #: Files of a checkpoint, told apart by the first byte of an input.
@@ -117,11 +121,36 @@ def _tokenizer(tree: MemoryTree) -> None:
     _ = read_checkpoint(tree, id="fuzzed").tokenizer
 
 
+def template(data: bytes) -> None:
+    """Parse a template and look at it, as the child does, whose limits bound it there."""
+    source = data.decode("utf-8", "surrogateescape")
+    try:
+        tree = environment().parse(source)
+    except Exception:
+        # jinja2 raises what it likes, and the child says what it was.
+        tree = None
+    found = examine(tree, source)
+    json.dumps(found)
+    assert found["suspicions"] is not None
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "header": header,
     "audit": audit,
     "checkpoint": checkpoint,
+    "template": template,
 }
+
+
+def mutated(target: str, data: bytes, other: bytes, seed: int) -> bytes | None:
+    """Return an input changed by its structure, ``None`` where it has none."""
+    match target:
+        case "checkpoint":
+            return fuzz_documents.mutated(data, seed)
+        case "template":
+            return fuzz_templates.mutated(data, other, seed)
+        case _:
+            return fuzz_structure.mutated(data, other, seed)
 
 
 def seeds(target: str) -> Iterator[bytes]:
@@ -135,5 +164,8 @@ def seeds(target: str) -> Iterator[bytes]:
                 yield b"\0" + json.dumps(dict(config.config)).encode()
         yield bytes([FILES.index("model.safetensors")]) + STORED
         return
+    if target == "template":
+        yield from (text.encode() for text in fuzz_templates.SEEDS)
+        return
     for recipe in find_recipes():
-        yield shortened(recipe)
+        yield fuzz_structure.shortened(recipe)

@@ -20,9 +20,6 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("auditor", "rules", "tests/fuz
 with atheris.instrument_imports(include=["gguf_audit", "gguf_audit_rules"]):
     import fuzz_targets  # what is imported here is watched for coverage
 
-import fuzz_documents  # noqa: E402 - after what is instrumented
-import fuzz_structure  # noqa: E402 - after what is instrumented
-
 #: What one input may take; the limit of memory is for all together.
 SECONDS, MEMORY_MIB = 5, 512
 
@@ -38,10 +35,7 @@ def main() -> None:
     def mutate(data: bytes, max_size: int, chance: int) -> bytes:
         if chance % 4:
             other = known[chance // 4 % len(known)]
-            if target == "checkpoint":
-                changed = fuzz_documents.mutated(data, chance)
-            else:
-                changed = fuzz_structure.mutated(data, other, chance)
+            changed = fuzz_targets.mutated(target, data, other, chance)
             if changed is not None:
                 return changed[:max_size]
         return bytes(atheris.Mutate(data, max_size))
