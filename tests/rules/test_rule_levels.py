@@ -25,6 +25,7 @@ RULES = {
     "GGUF004": "tensor-type: error info",
     "GGUF005": "trailing-bytes: error warning",
     "GGUF006": "hidden-characters: error warning",
+    "GGUF007": "embedded-json-deep: error",
     "KV101": "kv-full-attention: error",
     "KV102": "latent-unpacked: error",
     "KV103": "window-lost: error",

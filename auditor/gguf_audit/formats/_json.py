@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import codecs
 import json
-from itertools import accumulate
 from typing import cast
 
 from gguf_audit.errors import LimitError, MalformedError
 from gguf_audit.limits import LIMITS
+from gguf_audit.nesting import depth_of
 from gguf_audit.sources import ByteSource
 from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["parse_json", "parse_object", "read_bytes", "read_object", "read_text", "values_in"]
-
-_BRACKETS = b"[]{}"
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_NO_BRACKET_OR_QUOTE = bytes(byte for byte in range(256) if byte not in _BRACKETS + b'"')
 
 
 def read_bytes(source: ByteSource, *, limit_bytes: int) -> bytes:
@@ -72,7 +68,7 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
             where=where,
         )
     text = _decode(data, name=name, offset=offset)
-    depth = _depth(data)
+    depth = depth_of(data)
     if depth > LIMITS.json_depth:
         raise LimitError(
             f"{name} is nested {depth} deep, more than {LIMITS.json_depth} is not read", where=where
@@ -112,20 +108,6 @@ def values_in(data: bytes) -> int:
     What stands in strings counts as well: no document is refused for a few of them.
     """
     return data.count(b",") + data.count(b"[") + data.count(b"{")
-
-
-def _depth(data: bytes) -> int:
-    """Return how deep brackets nest, without recursion: 0.3 s for 28 MB.
-
-    Counts what stands between strings. In JSON a backslash occurs in strings alone,
-    so removing escaped backslashes, then escaped quotes leaves the quotes that
-    delimit. Where the bytes aren't JSON this is right up to the first fault, and
-    the parser gets no further.
-    """
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    between = data.translate(None, _NO_BRACKET_OR_QUOTE).split(b'"')[::2]
-    return max(accumulate(map(_STEP.__getitem__, b"".join(between))), default=0)
 
 
 def _decode(data: bytes, *, name: str, offset: int) -> str:
