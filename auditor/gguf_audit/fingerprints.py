@@ -39,16 +39,16 @@ class Fingerprints:
         #: How many are likely to be equal to an earlier one; 0 is certain.
         self.repeats = repeats
 
-    def hold_all(self, texts: Iterable[bytes]) -> bool:
-        """Tell whether each text is likely to be one of these; False is certain."""
+    def held(self, texts: Iterable[bytes]) -> int:
+        """Return how many texts are likely to be among these; the others certainly aren't."""
         table, mask = self._table, self._mask
+        held = 0
         for hashed in map(hash, texts):
             mark = hashed or 1
             at = mark & mask
             while found := table[at]:
                 if found == mark:
+                    held += 1
                     break
                 at = at + 1 & mask
-            else:
-                return False
-        return True
+        return held

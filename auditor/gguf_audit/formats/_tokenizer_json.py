@@ -8,6 +8,7 @@ what is wrong.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,8 @@ _OWN = frozenset({"type", "vocab", "merges"})
 _LARGE_BYTES = 1 << 20
 #: Pairs that are decoded at once: each is three objects, of which one string is kept.
 _PAIRS = 4096
+#: By so many first bytes a section is looked for.
+_HEAD_BYTES = 256
 #: What stands for a space inside a part of a pair.
 _SPACE = "\u0120"
 
@@ -97,12 +100,10 @@ def read_apart(data: bytes, *, name: str) -> Apart | None:
     try:
         model = decode(decode(data, type=dict[str, Raw])["model"], type=dict[str, Raw])
         vocab, pairs = model["vocab"], model["merges"]
-        rest = parse_object(
-            data.replace(vocab, b"null", 1).replace(pairs, b"null", 1),
-            name=name,
-        )
+        # The larger one first: what is copied then is small.
+        rest = parse_object(_without(_without(data, bytes(pairs)), bytes(vocab)), name=name)
         ids = decode(vocab, type=dict[str, Annotated[int, Meta(ge=0, lt=LIMITS.array_strings)]])
-        merges = tuple(_decoded(pairs))
+        merges = _decoded(pairs)
     except (AuditError, DecodeError, KeyError, RecursionError, UnicodeDecodeError):
         return None
     match rest:
@@ -114,19 +115,34 @@ def read_apart(data: bytes, *, name: str) -> Apart | None:
             return None
 
 
-def _decoded(section: Raw) -> Iterator[str]:
-    """Yield merges; DecodeError where they are neither texts nor pairs of texts."""
+def _without(data: bytes, section: bytes) -> bytes:
+    """Return a document with ``null`` for a section.
+
+    ``bytes.find`` prepares for as long as what it looks for is.
+    """
+    start = data.find(section[:_HEAD_BYTES])
+    if not data.startswith(section, start):
+        return data
+    return data[:start] + b"null" + data[start + len(section) :]
+
+
+def _decoded(section: Raw) -> tuple[str, ...]:
+    """Return merges; DecodeError where they are neither texts nor pairs of texts."""
     from msgspec import Raw, ValidationError
     from msgspec.json import Decoder, decode
 
-    try:
-        yield from decode(section, type=list[str])
-    except ValidationError:
-        pairs = Decoder(list[tuple[str, str]])
-        each = iter(decode(section, type=list[Raw]))
-        while some := b",".join(islice(each, _PAIRS)):
-            for left, right in pairs.decode(b"[%b]" % some):
-                yield _merged(left, right)
+    with contextlib.suppress(ValidationError):
+        return tuple(decode(section, type=list[str]))
+    pairs = Decoder(list[tuple[str, str]])
+    each = iter(decode(section, type=list[Raw]))
+    merges: list[str] = []
+    while some := b",".join(islice(each, _PAIRS)):
+        decoded = pairs.decode(b"[%b]" % some)
+        made = [f"{left} {right}" for left, right in decoded]
+        if "".join(made).count(" ") > len(made):
+            made = [_merged(left, right) for left, right in decoded]
+        merges += made
+    return tuple(merges)
 
 
 def _quotes(section: Raw) -> int:

@@ -473,15 +473,19 @@ class _Maker:
             )
             for token in found.added
         }
-        texts = {token.text for token in tokens.values()} | found.ids.keys()
+        texts = {token.text for token in tokens.values()}
+
+        def is_its_own(text: str, id_: int) -> bool:
+            return found.ids.get(text, None if text in texts else id_) == id_
+
         for id_, text, special in self._decoder():
             known = tokens.get(id_)
             if known is not None and known.text == text:
                 tokens[id_] = replace(known, special=known.special | {special})
-            elif known is None and (text not in texts or found.ids.get(text) == id_):
+            elif known is None and is_its_own(text, id_):
                 tokens[id_] = _Token(text=text, special=frozenset({special}))
         for text, id_ in self._added_ids().items():
-            if id_ not in tokens and (text not in texts or found.ids.get(text) == id_):
+            if id_ not in tokens and is_its_own(text, id_):
                 tokens[id_] = _Token(text=text, special=frozenset({False, True}))
         named = self._named()
         return {
