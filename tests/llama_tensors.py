@@ -17,7 +17,10 @@ def llama_tensors(
     vocabulary: int,
     type_: str = "F32",
 ) -> list[Spec]:
-    """Return name, shape and type of each; ``queries`` and ``keys`` are rows."""
+    """Return name, shape and type of each; ``queries`` and ``keys`` are rows.
+
+    Norms are F32 whatever the type: llama.cpp's graph takes no other.
+    """
     once = {"token_embd": (embedding, vocabulary), "output_norm": (embedding,)}
     each = {
         "attn_norm": (embedding,),
@@ -33,4 +36,7 @@ def llama_tensors(
     names: dict[str, tuple[int, ...]] = {**once}
     for index in range(blocks):
         names |= {f"blk.{index}.{name}": shape for name, shape in each.items()}
-    return [(f"{name}.weight", shape, type_) for name, shape in names.items()]
+    return [
+        (f"{name}.weight", shape, "F32" if name.endswith("_norm") else type_)
+        for name, shape in names.items()
+    ]
