@@ -75,6 +75,8 @@ def lacks(checkpoint: Checkpoint) -> str:
     if checkpoint.origin == "card":
         if why_missing(checkpoint, Part.TOKENIZER) is not None:
             gone.append("special token ids")
+        if isinstance(checkpoint.vocabulary, Absent):
+            gone.append("vocabulary")
         if isinstance(checkpoint.tensors, Absent):
             gone.append("tensors")
     return f"it says nothing of {', '.join(gone)}" if gone else ""
