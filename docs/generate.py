@@ -1,7 +1,7 @@
 """Writes what the documentation shows of the program: ``python docs/generate.py``.
 
 The pages under ``docs/rules`` come from the rules' docstrings, the examples in the
-README from real runs. With ``--check`` nothing is written: exit code 1 where a file
+README and in ``docs/show.md`` from real runs. With ``--check`` nothing is written: exit code 1 where a file
 differs from what would be.
 """
 
@@ -30,6 +30,7 @@ from recipes import read_recipe  # noqa: E402
 
 PAGES = ROOT / "docs" / "rules"
 README = ROOT / "README.md"
+SHOW = ROOT / "docs" / "show.md"
 #: The case that the README shows, and what it is held against.
 CASE, REFERENCE = "gemma-3-270m-window-lost", "google/gemma-3-270m"
 #: Columns of the terminal that the README shows.
@@ -45,8 +46,8 @@ def main() -> int:
         return 2
     rules = catalogue.load([catalogue.Provider(catalogue.BUILTIN, gguf_audit_rules.load)])
     wanted = rule_pages(rules)
-    readme = with_example(README.read_text("utf-8"), example(rules), name="example")
-    wanted[README] = with_example(readme, shown(), name="shown")
+    wanted[README] = with_example(README, example(rules), name="example")
+    wanted[SHOW] = with_example(SHOW, shown(), name="shown")
     stale = [path for path in sorted(PAGES.glob("*")) if path not in wanted]
     stale += [path for path, content in wanted.items() if not same(path, content)]
     for path in stale:
@@ -112,13 +113,13 @@ def shown() -> str:
     return f"```console\n$ gguf-audit show {REFERENCE} --offline\n{told}```\n"
 
 
-def with_example(readme: str, shown: str, *, name: str) -> str:
-    """Return the README with an example between its markers."""
+def with_example(document: Path, shown: str, *, name: str) -> str:
+    """Return a document with an example between its markers."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-    before, found, rest = readme.partition(begin)
+    before, found, rest = document.read_text("utf-8").partition(begin)
     old, closed, after = rest.partition(end)
     if not (found and closed) or begin in old:
-        raise ValueError(f"README.md needs one pair of {name} markers")
+        raise ValueError(f"{document.name} needs one pair of {name} markers")
     return before + begin + shown + end + after
 
 

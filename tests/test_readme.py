@@ -15,6 +15,9 @@ from gguf_audit.cli.application import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+CHECK = (ROOT / "docs" / "check.md").read_text("utf-8")
+RECIPES = (ROOT / "docs" / "recipes.md").read_text("utf-8")
+POLICY = (ROOT / "docs" / "policy.md").read_text("utf-8")
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")})
 COMMAND: Any = typer.main.get_command(app)
 
@@ -30,8 +33,8 @@ def options(command: str) -> set[str]:
     }
 
 
-def test_every_option_is_in_the_readme_and_no_other() -> None:
-    table = README.partition("| option of `check` | |")[2].partition("\n\n")[0]
+def test_every_option_is_documented_and_no_other() -> None:
+    table = CHECK.partition("| option of `check` | |")[2].partition("\n\n")[0]
     named = {word for cell in re.findall(r"`(-[^`]*)`", table) for word in cell.split(" ")[:1]}
     assert named == options("check")
 
@@ -43,14 +46,30 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "text", [README, *(COMMAND.commands[name].help for name in sorted(COMMAND.commands))]
+    "text",
+    [README, POLICY, RECIPES, *(COMMAND.commands[name].help for name in sorted(COMMAND.commands))],
 )
 def test_examples_use_commands_and_options_that_exist(text: str) -> None:
     found = list(commands(text))
     assert found
     for name, *arguments in found:
+        if name.startswith("-"):
+            assert name == "--install-completion"
+            continue
         used = {word.partition("=")[0] for word in arguments if word.startswith("-")}
         assert used <= options(name)
+
+
+def test_the_readme_leads_to_every_document() -> None:
+    linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#:]+)\)", README)}
+    pages = {document for document in DOCUMENTS if document.parent != ROOT / "docs" / "rules"}
+    assert pages - {ROOT / "README.md"} <= linked
+    assert ROOT / "docs" / "rules" / "README.md" in linked
+
+
+def test_the_readme_is_read_in_three_minutes() -> None:
+    prose = re.sub(r"(?s)```.*?```", "", README)
+    assert len(re.findall(r"\w+", prose)) < 1000
 
 
 def test_make_targets_in_the_documents_exist() -> None:
