@@ -126,7 +126,7 @@ class _Wanted:
 
 def command(
     targets: Annotated[
-        list[str], typer.Argument(metavar="TARGET...", help="Files or folders.", show_default=False)
+        list[str], typer.Argument(metavar="TARGET...", help="What to audit.", show_default=False)
     ],
     against: Annotated[
         str | None,
@@ -145,7 +145,7 @@ def command(
     ] = None,
     fail_on: Annotated[
         FailOn | None,
-        typer.Option(help="Lowest severity that fails.", show_default="error"),
+        typer.Option(help="Lowest severity that fails. Default: error.", show_default=False),
     ] = None,
     require: Annotated[
         list[str] | None,
