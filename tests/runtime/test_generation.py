@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from chat_subjects import IDS, vocabulary
-from gguf_audit.runtime.generation import adds_bos, generation
+from gguf_audit.runtime.generation import generation
+from gguf_audit.runtime.vocabulary import adds_bos
 from gguf_audit.subject import Gguf, Origin, ValueType
 from gguf_audit.testing import FieldValue
 from rule_subjects import gguf
@@ -49,12 +50,15 @@ ENDS: list[tuple[list[str], dict[str, FieldValue], set[str]]] = [
         {"<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"},
     ),
     (["<|fim_pad|>", "x"], {"fim_pad_token_id": 1}, {"x"}),
+    # Which of several it takes is up to a hash table.
+    (["<fim_pad>", "<PAD>"], {}, {"<fim_pad>", "<PAD>"}),
     # Where it only parts turns, a token goes on.
     (["<|end|>"], {}, {"<|end|>"}),
     (["<|end|>", "<|return|>", "<|call|>"], {}, {"<|return|>", "<|call|>"}),
     (["<|end|>", "<|calls|>", "<|flush|>"], {}, {"<|calls|>", "<|flush|>"}),
     (["</s>", "<|tool_response>"], {}, {"<|tool_response>"}),
     (["</s>", "<|plamo:eos|>"], {"eos_token_id": 1}, {"<|plamo:eos|>"}),
+    (["</s>", "<|plamo:eos|>"], {}, {"</s>"}),
 ]
 
 
@@ -84,7 +88,11 @@ ADDS = [
     ({"model": "gpt2", "pre": "qwen2"}, False, Origin.RUNTIME_DEFAULT),
     ({"model": "gpt2", "pre": "llama-bpe"}, True, Origin.RUNTIME_DEFAULT),
     ({"model": "gpt2", "pre": "qwen2", "add_bos_token": True}, True, Origin.KEY),
+    ({"model": "hybriddna", "pre": "llama-bpe"}, True, Origin.RUNTIME_DEFAULT),
     ({"model": "gemma4", "add_bos_token": False}, True, Origin.RUNTIME_DEFAULT),
+    ({"model": "gpt2", "pre": "gemma4", "add_bos_token": False}, True, Origin.RUNTIME_DEFAULT),
+    # Only tokenizers with merges have a pre-tokenizer.
+    ({"model": "llama", "pre": "gemma4", "add_bos_token": False}, False, Origin.KEY),
     ({"model": "llama", "add_bos_token": 1}, True, Origin.RUNTIME_DEFAULT),
 ]
 

@@ -212,7 +212,7 @@ def test_a_default_id_beyond_the_vocabulary_is_none(tmp_path: Path) -> None:
     # llama.cpp assumes 11 for a vocabulary split by merges, and drops it here.
     subject = shown_of(tmp_path, {**KEYS, **VOCABULARY, "tokenizer.ggml.model": "gpt2"})
     names = [e.name for group in subject.groups if group.name == "tokenizer" for e in group.entries]
-    assert names == list(VOCABULARY)
+    assert names == [*VOCABULARY, "tokenizer.ggml.add_bos_token"]
 
 
 @pytest.mark.parametrize("window", [512, 0])

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from gguf_audit.subject import Array, Gguf, Origin, Value
 
 __all__ = [
+    "ADD_BOS",
     "BPE",
     "HEALED",
     "MERGED",
@@ -24,8 +25,11 @@ __all__ = [
     "TOKENS",
     "TokenType",
     "adds",
+    "adds_bos",
     "default_id",
     "end_tokens",
+    "ending_ids",
+    "id_in_effect",
     "special_id",
     "tokens",
 ]
@@ -34,6 +38,7 @@ MODEL = "tokenizer.ggml.model"
 PRE = "tokenizer.ggml.pre"
 TOKENS = "tokenizer.ggml.tokens"
 MERGES = "tokenizer.ggml.merges"
+ADD_BOS = "tokenizer.ggml.add_bos_token"
 BPE = "gpt2"
 #: Models whose merges llama.cpp reads, and doesn't do without.
 MERGED = frozenset({BPE, "hybriddna", "whitespace", "gemma4"})
@@ -55,17 +60,26 @@ SPECIAL_KEYS = {
     "cls": "tokenizer.ggml.cls_token_id",
     "mask": "tokenizer.ggml.mask_token_id",
 }
+#: Keys of all ids that end generation. Those that fill in text are in no checkpoint.
+_ENDING_KEYS = {name: SPECIAL_KEYS[name] for name in ("eos", "eot", "eom")} | {
+    "fim_pad": "tokenizer.ggml.fim_pad_token_id",
+    "fim_rep": "tokenizer.ggml.fim_rep_token_id",
+    "fim_sep": "tokenizer.ggml.fim_sep_token_id",
+}
 
 #: Ids that llama.cpp assumes before it reads any key, by tokenizer model
 #: (src/llama-vocab.cpp, llama_vocab::impl::load).
 DEFAULTS: dict[str, dict[str, int]] = {
     "llama": {"bos": 1, "eos": 2, "unk": 0},
-    "gpt2": {"bos": 11, "eos": 11},
+    BPE: {"bos": 11, "eos": 11},
+    "hybriddna": {"bos": 11, "eos": 11},
+    "whitespace": {"bos": 11, "eos": 11},
     "bert": {"bos": 101, "unk": 100, "sep": 102, "pad": 0, "mask": 103},
     "t5": {"eos": 1, "unk": 2, "pad": 0},
     "plamo2": {"bos": 1, "eos": 2, "unk": 0, "pad": 3},
-    "gemma4": {"bos": 1, "eos": 2, "unk": 0},
 }
+#: Pre-tokenizers that take the default bos away.
+_WITHOUT_BOS = frozenset({"chatglm-bpe", "glm4", "glm5"})
 
 
 class TokenType(enum.IntEnum):
@@ -134,28 +148,38 @@ _ENDS = frozenset(
 )
 #: Texts of tokens that llama.cpp takes for control tokens whatever their type is.
 HEALED = _ENDS | _FOUND_ELSE | frozenset[str]().union(*_FOUND.values())
+#: All that end generation, or keep another from it.
+_MARKS = _ENDS.union(*_FOUND.values(), {"<|plamo:eos|>"})
 #: Texts of tokens that llama.cpp always shows, whatever their type is (gpt-oss).
 SHOWN = frozenset({"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"})
 
 
-def end_tokens(texts: Sequence[str | None], ids: Mapping[str, int | None]) -> frozenset[int]:
+def ending_ids(gguf: Gguf, count: int) -> dict[str, int]:
+    """Return the ids in effect that end generation, by name, of a vocabulary of ``count``."""
+    found = {name: id_in_effect(gguf, key, count) for name, key in _ENDING_KEYS.items()}
+    return {name: id_ for name, id_ in found.items() if id_ is not None}
+
+
+def end_tokens(
+    texts: Iterable[tuple[int, str | None]], ids: Mapping[str, int | None]
+) -> frozenset[int]:
     """Return the ids that end generation.
 
-    ``ids`` are those in effect, by name: ``eos``, ``eot``, ``eom``. What llama.cpp
-    finds by text depends on the order of a hash table where several texts would do;
-    then all of them are in here.
+    ``texts`` are ids and texts of the vocabulary, of the marked tokens at least; ``ids``
+    are those in effect, by name as of ``ending_ids``. What llama.cpp finds by text depends
+    on the order of a hash table where several texts would do; then all of them are in here.
     """
-    wanted = _ENDS | frozenset[str]().union(*_FOUND.values())
-    found = {text: id_ for id_, text in enumerate(texts) if text in wanted}
-    ends = {found[text] for text in _ENDS & found.keys()}
+    found = {text: id_ for id_, text in texts if text in _MARKS}
+    ends = {id_ for id_ in ids.values() if id_ is not None}
+    ends.update(found[text] for text in _ENDS & found.keys())
     for name, names in _FOUND.items():
         if ids.get(name) is None:
             ends.update(found[text] for text in names & found.keys())
-    ends.update(id_ for id_ in ids.values() if id_ is not None and id_ < len(texts))
-    called = {"<|call|>", "<|calls|>"} & found.keys()
-    if called and ("<|return|>" in found or "<|flush|>" in found):
+    there = {text for text, id_ in found.items() if id_ in ends}
+    # Vocabularies in which these only part turns, or are no marker at all.
+    if there & {"<|call|>", "<|calls|>"} and there & {"<|return|>", "<|flush|>"}:
         ends.discard(found.get("<|end|>", -1))
-    if "<|tool_response>" in found or "<|plamo:eos|>" in found:
+    if there & {"<|tool_response>", "<|plamo:eos|>"}:
         ends.discard(found.get("</s>", -1))
     return frozenset(ends)
 
@@ -180,6 +204,15 @@ def adds(gguf: Gguf, name: str, stored: bool | None) -> bool:
     return name in _ON.get(model, frozenset())
 
 
+def adds_bos(gguf: Gguf) -> Value[bool]:
+    """Return whether a bos is put before every text, and why."""
+    field = gguf.fields.get(ADD_BOS)
+    stored = field.value if field is not None and isinstance(field.value, bool) else None
+    added = adds(gguf, "add_bos_token", stored)
+    origin = Origin.KEY if added is stored else Origin.RUNTIME_DEFAULT
+    return Value(value=added, origin=origin, key=ADD_BOS)
+
+
 def tokens(gguf: Gguf) -> Array | None:
     """Return the token list, ``None`` where there is none."""
     return gguf.array(TOKENS)
@@ -197,7 +230,20 @@ def special_id(gguf: Gguf, name: str) -> Value[int] | None:
     return Value(value=default, origin=Origin.RUNTIME_DEFAULT, key=key)
 
 
+def id_in_effect(gguf: Gguf, key: str, count: int) -> int | None:
+    """Return the id of a key in a vocabulary of ``count``: its own if there is such a token.
+
+    Else the default, if there is that one.
+    """
+    stored = gguf.integer(key)
+    id_ = stored if stored is not None and 0 <= stored < count else default_id(gguf, key)
+    return id_ if id_ is not None and id_ < count else None
+
+
 def default_id(gguf: Gguf, key: str) -> int | None:
     """Return the id that llama.cpp takes where a key has none, ``None`` if it takes none."""
-    defaults = DEFAULTS.get(gguf.string(MODEL) or "", {})
+    model = gguf.string(MODEL) or ""
+    if key == SPECIAL_KEYS["bos"] and model in MERGED and gguf.string(PRE) in _WITHOUT_BOS:
+        return None
+    defaults = DEFAULTS.get(model, {})
     return next((id_ for name, id_ in defaults.items() if SPECIAL_KEYS[name] == key), None)

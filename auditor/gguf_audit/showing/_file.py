@@ -10,7 +10,14 @@ from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.gathering import Evidence, gather
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
-from gguf_audit.runtime.vocabulary import MODEL, SPECIAL_KEYS, special_id, tokens
+from gguf_audit.runtime.vocabulary import (
+    ADD_BOS,
+    MODEL,
+    SPECIAL_KEYS,
+    adds_bos,
+    special_id,
+    tokens,
+)
 from gguf_audit.showing._cache import cache_of
 from gguf_audit.showing._parameters import entry_of, group_name, grouped, parameters
 from gguf_audit.subject import Array, Gguf, Scalar
@@ -20,9 +27,6 @@ from gguf_audit.verdict import FileSummary, Problem
 __all__ = ["show_file"]
 
 TEMPLATE = "tokenizer.chat_template"
-#: What llama.cpp does about a BOS token that no key speaks of, by tokenizer model
-#: (src/llama-vocab.cpp, llama_vocab::impl::load).
-ADD_BOS = {"llama": True, "bert": True, "t5": False}
 
 
 def show_file(located: Located) -> Overview:
@@ -118,10 +122,9 @@ def _tokenizer(gguf: Gguf) -> Iterator[tuple[str, Entry]]:
             continue
         note = _text(texts, value.value)
         yield "tokenizer", Entry(name=key, value=value.value, origin="runtime default", note=note)
-    add_bos = ADD_BOS.get(gguf.string(MODEL) or "")
-    key = "tokenizer.ggml.add_bos_token"
-    if key not in gguf.fields and add_bos is not None:
-        yield "tokenizer", Entry(name=key, value=add_bos, origin="runtime default")
+    if ADD_BOS not in gguf.fields:
+        added = adds_bos(gguf).value
+        yield "tokenizer", Entry(name=ADD_BOS, value=added, origin="runtime default")
 
 
 def _texts(listed: Array | None) -> Sequence[Scalar]:

@@ -8,6 +8,7 @@ from typing import cast
 
 from gguf_audit.evidence import Conversion
 from gguf_audit.runtime.vocabulary import (
+    ADD_BOS,
     BPE,
     HEALED,
     MERGED,
@@ -21,14 +22,17 @@ from gguf_audit.runtime.vocabulary import (
     TOKENS,
     TokenType,
     adds,
+    adds_bos,
     default_id,
     end_tokens,
+    ending_ids,
     special_id,
     tokens,
 )
 from gguf_audit.subject import Absent, Array, Gguf, ValueType, Vocabulary
 
 __all__ = [
+    "ADD_BOS",
     "BPE",
     "HEALED",
     "MERGED",
@@ -44,9 +48,11 @@ __all__ = [
     "TYPES",
     "TokenType",
     "adds",
+    "adds_bos",
     "default_id",
     "embedding_rows",
     "end_tokens",
+    "ending_ids",
     "is_placeholder",
     "right_vocabulary",
     "shown",

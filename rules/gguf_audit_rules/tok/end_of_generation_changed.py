@@ -43,9 +43,9 @@ from gguf_audit_rules.tok._vocabulary import (
     TokenType,
     default_id,
     end_tokens,
+    ending_ids,
     right_vocabulary,
     shown,
-    special_id,
     strings,
     tokens,
 )
@@ -64,8 +64,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     listed = strings(tokens(gguf))
     if right is None or isinstance(tokenizer, Absent) or not listed:
         return
-    ends = end_tokens(listed, _stored(gguf, len(listed)))
-    kept = end_tokens(right.texts, _right(gguf, tokenizer, len(listed)))
+    ends = end_tokens(enumerate(listed), ending_ids(gguf, len(listed)))
+    kept = end_tokens(enumerate(right.texts), _right(gguf, tokenizer, len(listed)))
     known = [
         id_
         for id_ in _wanted(checkpoint, tokenizer)
@@ -114,25 +114,17 @@ def _keys(gguf: Gguf) -> Iterator[str]:
     return (SPECIAL_KEYS[name] for name in ENDING if SPECIAL_KEYS[name] in gguf.fields)
 
 
-def _stored(gguf: Gguf, rows: int) -> dict[str, int | None]:
-    """Return the ids in effect; one that is out of range leaves llama.cpp its default."""
-    ids: dict[str, int | None] = {}
-    for name in ENDING:
-        found = special_id(gguf, name)
-        value = None if found is None else found.value
-        if value is not None and value >= rows:
-            value = default_id(gguf, SPECIAL_KEYS[name])
-        ids[name] = value
-    return ids
-
-
-def _right(gguf: Gguf, tokenizer: Tokenizer, rows: int) -> dict[str, int | None]:
+def _right(gguf: Gguf, tokenizer: Tokenizer, rows: int) -> dict[str, int]:
     """Return the ids of a right conversion; where nobody knows them, the file's own."""
+    ids = ending_ids(gguf, rows)
     if tokenizer.complete and not tokenizer.unsure_ids:
-        ids = {name: default_id(gguf, SPECIAL_KEYS[name]) for name in ENDING}
-    else:
-        ids = _stored(gguf, rows)
-    return {name: tokenizer.special_ids.get(name, ids[name]) for name in ENDING}
+        for name in ENDING:
+            ids.pop(name, None)
+        default = default_id(gguf, SPECIAL_KEYS["eos"])
+        if default is not None and default < rows:
+            ids["eos"] = default
+    named = tokenizer.special_ids
+    return ids | {name: named[name] for name in ENDING if named.get(name, rows) < rows}
 
 
 def _wanted(checkpoint: Checkpoint, tokenizer: Tokenizer) -> list[int]:

@@ -48,9 +48,8 @@ from gguf_audit.runtime.pre_tokenizers import DEFAULT, SPLITTERS
 from gguf_audit.runtime.splitting import Difference, Pieces, Splitting, differences
 from gguf_audit.subject import Absent, Gguf, Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE
+from gguf_audit_rules.tok._vocabulary import ADD_BOS, BPE, MODEL, PRE
 
-ADD_BOS = "tokenizer.ggml.add_bos_token"
 #: Differences that are shown; every one is of another text.
 SHOWN = 3
 VISIBLE = str.maketrans({" ": "\u2423", "\n": "\\n", "\r": "\\r", "\t": "\\t"})

@@ -28,14 +28,13 @@ from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import (
     SPECIAL_KEYS,
     TOKENS,
-    adds,
+    adds_bos,
     is_placeholder,
     shown,
     tokens,
 )
 
 ENDING = frozenset({"eos", "eot", "eom"})
-ADD_BOS = "tokenizer.ggml.add_bos_token"
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -49,15 +48,12 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     if listed is None:
         return
     texts = listed.some((id_ for id_ in stored.values() if id_ is not None), ())
-    field = gguf.fields.get(ADD_BOS)
-    added = field.value if field is not None and isinstance(field.value, bool) else None
-    begins = adds(gguf, "add_bos_token", added)
     for name, id_ in stored.items():
         text = None if id_ is None else texts.get(id_)
         if text is None or not is_placeholder(text):
             continue
         key = SPECIAL_KEYS[name]
-        harmful = name in ENDING or (name == "bos" and begins)
+        harmful = name in ENDING or (name == "bos" and adds_bos(gguf).value)
         yield Hit(
             message=f"needs a real token for {name}, {key} is {id_}: {shown(text)}",
             where=Where(key=key),
