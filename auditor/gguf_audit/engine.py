@@ -476,6 +476,14 @@ def _compares(rule: Rule) -> bool:
     )
 
 
+def _unseen(rule: Rule, reason: str) -> Skip:
+    return Skip(rule=rule.id, kind="no-evidence", reason=reason)
+
+
+def _not_for(rule: Rule, reason: str) -> Skip:
+    return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+
+
 def _no_card() -> None:
     """Return no model card: it isn't looked for."""
 
@@ -645,80 +653,67 @@ class _Audit:
 
     def _skip(self, rule: Rule) -> Skip | None:
         """Say why a rule has nothing to look at, ``None`` if it has."""
+        model, kind = self.evidence.model, self.evidence.kind
         if isinstance(rule.check, OnSet | OnPair):
-            reason = "compares the files of a folder with each other"
-            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+            return _not_for(rule, "compares the files of a folder with each other")
         if isinstance(rule.check, OnUpload):
-            reason = "compares a repository with a folder: give --matches"
-            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+            return _not_for(rule, "compares a repository with a folder: give --matches")
         if Need.POLICY in rule.needs:
             if self.wanted.policy is None:
-                asks: SkipKind = (
-                    "no-evidence" if rule.id in self.wanted.insisted else "not-applicable"
-                )
-                return Skip(rule=rule.id, kind=asks, reason="no policy asks for it")
+                return self._lacking(rule, "no policy asks for it", asked=False)
             if isinstance(rule.check, OnModel):
                 return None  # A policy holds for whatever it names, models or not.
-        if Need.PROBE in rule.needs and isinstance(self.evidence.model.probe, Absent):
-            asked = self.wanted.probe and self.evidence.kind == "model"
-            asked = asked or rule.id in self.wanted.insisted
-            unseen: SkipKind = "no-evidence" if asked else "not-applicable"
-            return Skip(rule=rule.id, kind=unseen, reason=self.evidence.model.probe.reason)
+        if Need.PROBE in rule.needs and isinstance(model.probe, Absent):
+            return self._lacking(
+                rule, model.probe.reason, asked=self.wanted.probe and kind == "model"
+            )
         if isinstance(rule.check, OnCompanion):
             return self._skip_of_companion(rule, rule.check)
         if Need.TOKENIZER in rule.needs and not self.wanted.probe:
-            insisted = rule.id in self.wanted.insisted
-            unasked: SkipKind = "no-evidence" if insisted else "not-applicable"
-            return Skip(rule=rule.id, kind=unasked, reason=NOT_PROBED.reason)
-        if self.evidence.kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
+            return self._lacking(rule, NOT_PROBED.reason, asked=False)
+        if kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
             if self.evidence.companion is not None:
-                reason = f"looks at models, this is none: {self.evidence.companion.kind}"
-                return Skip(rule=rule.id, kind="not-applicable", reason=reason)
-            what = self.evidence.foreign or self.evidence.kind
-            reason = f"only the file structure of this kind is audited: {what}"
-            return Skip(rule=rule.id, kind="no-evidence", reason=reason)
-        if Need.RENDER in rule.needs and isinstance(self.evidence.model.chat, Absent):
-            reason = self.evidence.model.chat.reason
-            return Skip(rule=rule.id, kind="no-evidence", reason=reason)
+                return _not_for(
+                    rule, f"looks at models, this is none: {self.evidence.companion.kind}"
+                )
+            what = self.evidence.foreign or kind
+            return _unseen(rule, f"only the file structure of this kind is audited: {what}")
+        if Need.RENDER in rule.needs and isinstance(model.chat, Absent):
+            return _unseen(rule, model.chat.reason)
         if isinstance(rule.check, OnModel):
             return None
-        if isinstance(self.evidence.conversion, Absent):
-            asked = self.wanted.reference is not None or rule.id in self.wanted.insisted
-            kind: SkipKind = "no-evidence" if asked else "not-applicable"
-            return Skip(rule=rule.id, kind=kind, reason=self.evidence.conversion.reason)
-        becomes = self.evidence.conversion.expected_architecture
-        if (
-            not rule.any_architecture
-            and isinstance(becomes, str)
-            and becomes != self.gguf.architecture
-        ):
-            reason = f"the reference becomes {becomes!r}, the file is {self.gguf.architecture!r}"
-            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
-        if Need.VOCABULARY in rule.needs:
-            return self._without_vocabulary(rule, self.evidence.conversion.checkpoint)
-        missing: CacheLayout | Fields | Refused | Absent | None = None
-        if Need.HYPERPARAMETERS in rule.needs:
-            missing = self.evidence.conversion.expected_fields
-        if Need.LAYOUT in rule.needs:
-            missing = self.evidence.conversion.expected
-            if not isinstance(missing, Absent):
-                missing = self.evidence.model.implied
-        if isinstance(missing, Absent):
-            return Skip(rule=rule.id, kind="no-evidence", reason=missing.reason)
-        if isinstance(missing, Refused):
-            return Skip(rule=rule.id, kind="not-applicable", reason="llama.cpp refuses the file")
-        return None
+        return self._skip_of_conversion(rule)
 
     def _skip_of_companion(self, rule: Rule, check: OnCompanion) -> Skip | None:
         companion = self.evidence.companion
         if companion is None or companion.kind not in check.kinds:
-            reason = f"looks at files of another kind: {', '.join(check.kinds)}"
-            return Skip(rule=rule.id, kind="not-applicable", reason=reason)
+            return _not_for(rule, f"looks at files of another kind: {', '.join(check.kinds)}")
         if Need.REFERENCE in rule.needs and isinstance(companion.checkpoint, Absent):
-            asked = self.wanted.reference is not None or rule.id in self.wanted.insisted
-            kind: SkipKind = "no-evidence" if asked else "not-applicable"
-            return Skip(rule=rule.id, kind=kind, reason=companion.checkpoint.reason)
+            asked = self.wanted.reference is not None
+            return self._lacking(rule, companion.checkpoint.reason, asked=asked)
         return None
+
+    def _skip_of_conversion(self, rule: Rule) -> Skip | None:
+        conversion = self.evidence.conversion
+        if isinstance(conversion, Absent):
+            return self._lacking(rule, conversion.reason, asked=self.wanted.reference is not None)
+        becomes, found = conversion.expected_architecture, self.gguf.architecture
+        if not rule.any_architecture and isinstance(becomes, str) and becomes != found:
+            return _not_for(rule, f"the reference becomes {becomes!r}, the file is {found!r}")
+        if Need.VOCABULARY in rule.needs:
+            return self._without_vocabulary(rule, conversion.checkpoint)
+        missing: CacheLayout | Fields | Refused | Absent | None = None
+        if Need.HYPERPARAMETERS in rule.needs:
+            missing = conversion.expected_fields
+        if Need.LAYOUT in rule.needs:
+            missing = conversion.expected
+            if not isinstance(missing, Absent):
+                missing = self.evidence.model.implied
+        if isinstance(missing, Absent):
+            return _unseen(rule, missing.reason)
+        return (
+            _not_for(rule, "llama.cpp refuses the file") if isinstance(missing, Refused) else None
+        )
 
     def _without_vocabulary(self, rule: Rule, checkpoint: Checkpoint) -> Skip | None:
         """Say why nobody knows the vocabulary of a right conversion, ``None`` if we do.
@@ -731,10 +726,13 @@ class _Audit:
             return None  # The rule meets it again, where it becomes an error of the audit.
         if not isinstance(vocabulary, Absent):
             return None
-        asked = rule.id in self.wanted.insisted
-        asked = asked or not isinstance(checkpoint.tokenizer_files, Absent)
-        kind: SkipKind = "no-evidence" if asked else "not-applicable"
-        return Skip(rule=rule.id, kind=kind, reason=vocabulary.reason)
+        asked = not isinstance(checkpoint.tokenizer_files, Absent)
+        return self._lacking(rule, vocabulary.reason, asked=asked)
+
+    def _lacking(self, rule: Rule, reason: str, *, asked: bool) -> Skip:
+        """Skip what somebody asked for, by this or by the rule's name, or what nobody did."""
+        asked = asked or rule.id in self.wanted.insisted
+        return _unseen(rule, reason) if asked else _not_for(rule, reason)
 
     def _as_published(self, rule: Rule, hit: Hit) -> Hit:
         """Lower an error to a warning where the reference is no published configuration."""

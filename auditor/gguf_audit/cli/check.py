@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, assert_never
 
@@ -19,6 +19,7 @@ from gguf_audit.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gguf_audit.catalogue import Page
+    from gguf_audit.policies import Policy
     from gguf_audit.report.places import Checkout
     from gguf_audit.report.style import Style
     from gguf_audit.rule import Severity
@@ -303,16 +304,12 @@ def _check(wanted: _Wanted) -> int:
     governed = policies.govern(
         wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
     )
-    select, ignore = wanted.select, wanted.ignore
-    severity, fail_on = wanted.severity, wanted.fail_on
     if (policy := governed.policy) is not None:
-        select, ignore = select or [*policy.select], ignore or [*policy.ignore]
-        severity = [*(f"{code}={level}" for code, level in policy.severity.items()), *severity]
+        wanted = _under(wanted, policy)
         require |= frozenset(policy.require)
-        fail_on = fail_on or (None if policy.fail_on is None else FailOn(policy.fail_on))
     try:
-        rules = catalogue.choose(installed, select=select, ignore=ignore)
-        severities = catalogue.levels(installed, severity)
+        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
+        severities = catalogue.levels(installed, wanted.severity)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if not rules:
@@ -322,8 +319,8 @@ def _check(wanted: _Wanted) -> int:
             wanted.targets,
             against=wanted.against,
             rules=rules,
-            ignored=catalogue.choose(installed, select=ignore) if ignore else {},
-            insisted=rules.keys() if select else frozenset(),
+            ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
+            insisted=rules.keys() if wanted.select else frozenset(),
             severities=severities,
             lengths=lengths,
             require=require,
@@ -341,7 +338,7 @@ def _check(wanted: _Wanted) -> int:
 
         write_out(wanted.sums, render(report), sums)
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
-    fail_on = fail_on or FailOn.ERROR
+    fail_on = wanted.fail_on or FailOn.ERROR
     lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
     text = _render(report, pages, wanted, lowest)
     if wanted.output is None:
@@ -349,6 +346,18 @@ def _check(wanted: _Wanted) -> int:
     else:
         write_out(wanted.output, text, special)
     return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
+
+
+def _under(wanted: _Wanted, policy: Policy) -> _Wanted:
+    """Return what is wanted under a policy: it says what the command line doesn't."""
+    levels = (f"{code}={level}" for code, level in policy.severity.items())
+    return replace(
+        wanted,
+        select=wanted.select or [*policy.select],
+        ignore=wanted.ignore or [*policy.ignore],
+        severity=[*levels, *wanted.severity],
+        fail_on=wanted.fail_on or (None if policy.fail_on is None else FailOn(policy.fail_on)),
+    )
 
 
 def _render(

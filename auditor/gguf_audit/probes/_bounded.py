@@ -10,24 +10,29 @@ import json
 import resource
 import runpy
 import sys
+from collections.abc import Mapping
 
 
-def bound(memory_bytes: int, cpu_seconds: int) -> None:
-    """Let this process take no more than that, write no file and dump no core."""
-    for what, most in (
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CPU, cpu_seconds),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 64),
-    ):
+def bound(limits: Mapping[int, int]) -> None:
+    """Set limits of this process (``resource.RLIMIT_...``), as far as its own allow them."""
+    for what, most in limits.items():
         _, hard = resource.getrlimit(what)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
 
 
 if __name__ == "__main__":
-    _, script, limits = sys.argv
+    _, script, given = sys.argv
     sys.argv = [script]
-    bound(**json.loads(limits))
+    bounds = json.loads(given)
+    # Besides: no file written, no core dumped.
+    bound(
+        {
+            resource.RLIMIT_AS: bounds["memory_bytes"],
+            resource.RLIMIT_CPU: bounds["cpu_seconds"],
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_NOFILE: 64,
+        }
+    )
     runpy.run_path(script, run_name="__main__")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from gguf_audit.probes._bounded import bound
 from gguf_audit.probes.template_child.rendering import environment, outcome_of, renderings
 from gguf_audit.probes.template_child.suspicion import examine
 
@@ -39,7 +40,16 @@ def serve() -> None:
     # jinja2 loads them when it first needs them, and by then no file can be opened.
     codecs.lookup("unicode-escape")
     importlib.import_module("jinja2.debug")
-    _bound(limits)
+    bound(
+        {
+            resource.RLIMIT_AS: limits["memory_bytes"],
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_FSIZE: 0,
+            # stdin, stdout, stderr and the answers: no other file can be opened.
+            resource.RLIMIT_NOFILE: 4,
+            resource.RLIMIT_NPROC: 0,
+        }
+    )
     while (request := _read(requests)) is not None:
         _allow(limits["cpu_seconds"])
         for answer in _answers(request, most=limits["prompt_characters"]):
@@ -76,20 +86,6 @@ def _answers(request: dict[str, Any], *, most: int) -> Iterator[dict[str, Any]]:
     ):
         yield {"name": name, "kind": kind, "text": text if kind == "text" else text[:_MOST_WORDS]}
     yield {"done": True}
-
-
-def _bound(limits: dict[str, Any]) -> None:
-    for what, most in (
-        (resource.RLIMIT_AS, limits["memory_bytes"]),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        # stdin, stdout, stderr and the answers: no other file can be opened.
-        (resource.RLIMIT_NOFILE, 4),
-        (resource.RLIMIT_NPROC, 0),
-    ):
-        _, hard = resource.getrlimit(what)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, most))
 
 
 def _allow(seconds: int) -> None:
