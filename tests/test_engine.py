@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -317,3 +318,32 @@ def test_a_draft_that_reads_another_models_cache_is_audited(tmp_path: Path) -> N
     assert subject.errors == ()
     assert subject.cache is not None
     assert (list(subject.cache.implied.stores()), subject.cache.bytes) == ([], ())
+
+
+class _NoLevels(dict[str, Severity]):
+    """Levels that nobody can read."""
+
+    def get(self, key: str, default: object = None, /) -> NoReturn:
+        del key, default
+        raise ZeroDivisionError("by zero")
+
+
+def test_a_fault_of_ours_in_one_file_leaves_the_others_audited(tmp_path: Path) -> None:
+    good, lost = write_model(tmp_path), tmp_path / "lost.gguf"
+    asked: dict[str, Any] = {
+        "rules": {"AA001": CAUSE},
+        "severities": _NoLevels(AA001=Severity.ERROR),
+    }
+    report = audit_targets([str(good), str(lost)], **asked)
+    [failed, unread] = report.subjects
+    assert failed.status is Status.NOT_AUDITED
+    assert failed.errors == (
+        Problem(
+            code="crashed",
+            message="internal error: ZeroDivisionError: by zero (see --debug)",
+            where=Where(file=str(good)),
+        ),
+    )
+    assert [problem.code for problem in unread.errors] == ["source"]
+    with pytest.raises(ZeroDivisionError):
+        audit_targets([str(good)], **asked, debug=True)

@@ -105,6 +105,8 @@ class _Wanted:
     analyst: Callable[[], Analyst] | None
     #: Tell the sha256 of whole files.
     whole: bool
+    #: Whether a fault of ours ends the run, so that it can be seen where it is.
+    debug: bool = False
     reference: Reference
     #: Where every file names its own: what opens them.
     named: References | None
@@ -130,6 +132,7 @@ def audit_targets(
     progress: Callable[[int, int, str], None] | None = None,
     matches: str | None = None,
     whole: bool = False,
+    debug: bool = False,
 ) -> Report:
     """Audit files and folders, each by itself or against one reference.
 
@@ -145,7 +148,8 @@ def audit_targets(
     manieth, (1, 3) the first, the fourth and so on. ``progress`` is told the files done,
     their number and the last one's name. ``matches`` is the folder that repositories are
     held against; ``whole`` asks for the sha256 of whole files, as far as nothing has to be
-    fetched for it. Never raises AuditError: what can't be audited is in the report.
+    fetched for it. An audit that fails by a fault of ours is one that failed, and with
+    ``debug`` one that raises. Never raises AuditError: what can't be audited is in the report.
     """
     reference: Reference = None
     named = references = None
@@ -176,6 +180,7 @@ def audit_targets(
             policy=policy,
             references=references if against is None else None,
             whole=whole,
+            debug=debug,
         )
         places = Targets()
         found = [
@@ -272,7 +277,8 @@ def _jobs(jobs: int | None, items: Sequence[_Item], wanted: _Wanted) -> int:
     if isinstance(wanted.reference, Checkpoint):
         # Read here, it is read once and not once in every process.
         for part in ("tokenizer", "tensors"):
-            with contextlib.suppress(AuditError):
+            # Whoever needs it meets the error again, and says so.
+            with contextlib.suppress(Exception):
                 getattr(wanted.reference, part)
     return min(jobs or cores(), len(items))
 
@@ -385,7 +391,14 @@ def _named(references: References, gguf: Gguf, located: Located) -> Reference:
 
 def _audit(located: Located, wanted: _Wanted) -> _Audited:
     """Audit a model; of one in a folder, say as well what others can be held against."""
-    report, member = _read(located, wanted)
+    try:
+        report, member = _read(located, wanted)
+    except Exception as error:
+        # One file that we fail on must not hide the others.
+        if wanted.debug:
+            raise
+        fault = CrashedError(f"internal error: {type(error).__name__}: {error} (see --debug)")
+        report, member = _unread(located, wanted, fault), None
     return replace(report, source=_source_facts(located)), member
 
 

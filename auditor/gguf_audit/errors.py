@@ -96,7 +96,7 @@ class CatalogueError(AuditError):
 
 
 class CrashedError(AuditError):
-    """The process that audited a target ended before it was done."""
+    """The audit of a target ended before it was done: by a fault of ours, or its process."""
 
     code = "crashed"
 

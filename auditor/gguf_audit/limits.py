@@ -33,8 +33,9 @@ class Limits:
     #: Fixed-size items are skipped with one multiplication, so this is generous.
     array_items: int = 16_777_216
     #: All strings in the arrays of one file together, and items of one array that are
-    #: unpacked: they are walked one by one. 262,144 tokens and 500,000 merges are real.
-    array_strings: int = 4_194_304
+    #: unpacked: they are walked one by one, and what looks at all of them holds 100 bytes
+    #: and more for each. 262,144 tokens and 514,906 merges are real, and 901,629 pieces.
+    array_strings: int = 1_572_864
     #: Arrays of arrays are legal in the specification; llama.cpp refuses them.
     array_depth: int = 4
     #: Arrays inside arrays, in one file together; no real file has any.
@@ -52,16 +53,18 @@ class Limits:
     factor_bytes: int = 16 * KIB
     #: ``config.json`` and its like; the longest published ones are under 100 KiB.
     config_bytes: int = 16 * MIB
-    #: ``tokenizer.json``; 35 MiB is real.
-    tokenizer_bytes: int = 256 * MIB
+    #: ``tokenizer.json``; 35 MiB is real. What is read takes five times that in memory.
+    tokenizer_bytes: int = 64 * MIB
     #: ``tokenizer.model``; that of 262,144 pieces has 4.5 MiB.
-    sentencepiece_bytes: int = 64 * MIB
+    sentencepiece_bytes: int = 16 * MIB
     #: ``vocab.txt``, ``merges.txt`` and their like; 500,000 merges take 8 MiB.
-    vocabulary_text_bytes: int = 64 * MIB
+    vocabulary_text_bytes: int = 32 * MIB
+    #: Tokens of a reference, and the number after its highest id; 901,629 are real.
+    vocabulary_tokens: int = 1 << 20
     json_depth: int = 64
     #: Commas and opening brackets of one document, each a Python object or two; the
     #: ``tokenizer.json`` of 262,144 tokens and 514,906 merges has 1.9 million.
-    json_values: int = 4_000_000
+    json_values: int = 2_500_000
     json_integer_digits: int = 32
     #: safetensors' own ``MAX_HEADER_SIZE`` (safetensors/src/tensor.rs).
     safetensors_header_bytes: int = 100_000_000

@@ -68,8 +68,14 @@ def test_other_bytes_are_malformed(data: bytes, why: str) -> None:
     assert raised.value.message == f"tokenizer.model is no SentencePiece model: {why}"
 
 
+def test_a_model_without_pieces_is_none() -> None:
+    for data in (b"", b"\x28\x01" * 3):
+        with pytest.raises(MalformedError, match="it has no pieces"):
+            _read(data)
+
+
 def test_more_pieces_than_any_model_has_are_over_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sentencepiece, "LIMITS", replace(limits.LIMITS, array_strings=2))
+    monkeypatch.setattr(_sentencepiece, "LIMITS", replace(limits.LIMITS, vocabulary_tokens=2))
     with pytest.raises(LimitError, match="more than 2 pieces"):
         _read(message(1, b"") * 3)
 

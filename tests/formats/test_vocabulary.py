@@ -11,7 +11,7 @@ from gguf_audit.errors import MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
-from gguf_audit.sources import MemoryTree
+from gguf_audit.sources import MemorySource, MemoryTree
 from gguf_audit.subject import Absent, Json, ValueType, Vocabulary
 from rule_subjects import gguf
 from sentencepiece_models import Piece, sentencepiece
@@ -258,6 +258,7 @@ def test_xlm_roberta_of_a_tokenizer_json() -> None:
     ("name", "files", "reason"),
     [
         ("QWenLMHeadModel", {"tokenizer.json": BPE}, "by code of its own"),
+        ("XLMRobertaModel", {"tokenizer.json": BPE}, "wants the pieces of a Unigram model"),
         ("LlamaForCausalLM", {"tekken.json": {}}, "read by mistral-common"),
         ("NemotronForCausalLM", {"tokenizer.json": BPE}, "are missing"),
         ("Qwen2ForCausalLM", {"tokenizer.json": FALLBACK}, "takes the pieces of tokenizer.json"),
@@ -269,6 +270,36 @@ def test_what_the_converter_reads_otherwise_is_absent(
     found = _read(name, files)
     assert isinstance(found, Absent)
     assert reason in found.reason
+
+
+def test_a_key_that_is_no_number_of_a_token_is_none() -> None:
+    settings: Json = {
+        "added_tokens_decoder": {
+            key: {"content": f"<{number}>", "special": True}
+            for number, key in enumerate(("9" * 5000, "4194304", "\u0663", "-1", "x"))
+        }
+    }
+    assert isinstance(settings, dict)
+    found = _made("Qwen2ForCausalLM", {"tokenizer.json": BPE}, settings)
+    assert _texts(found) == _texts(_made("Qwen2ForCausalLM", {"tokenizer.json": BPE}))
+
+
+def test_what_cannot_be_read_is_read_once() -> None:
+    class Counted(MemoryTree):
+        opened = 0
+
+        def open(self, name: str) -> MemorySource:
+            self.opened += 1
+            return super().open(name)
+
+    tree = Counted({"tokenizer.json": b"[", "tokenizer.model": b"\x0b"})
+    files = tokenizer_files(tree, Inventory(names=frozenset(tree.names())))
+    for _ in range(3):
+        with pytest.raises(MalformedError, match="no JSON"):
+            _ = files.json
+        with pytest.raises(MalformedError, match="wire type 3"):
+            files.load_sentencepiece("tokenizer.model")
+    assert tree.opened == 2
 
 
 def test_an_absurd_vocabulary_size_is_malformed() -> None:

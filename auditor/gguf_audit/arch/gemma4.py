@@ -234,7 +234,7 @@ def _of_full_layers(config: Config, types: tuple[str, ...], name: str) -> int | 
     """Return what ``per_layer_config`` says of the first full layer it lists."""
     listed: Mapping[str, Json] = config.mapping("per_layer_config") or {}
     for key, values in listed.items():
-        index = int(key) if key.isdecimal() else len(types)
+        index = int(key) if key.isdecimal() and len(key) <= 9 else len(types)
         if index >= len(types) or types[index] != "full_attention":
             continue
         if isinstance(values, dict) and name in values:

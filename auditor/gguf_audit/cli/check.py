@@ -122,6 +122,7 @@ class _Wanted:
     shard: str | None
     quiet: bool
     verbose: bool
+    debug: bool
     governed_by: policies.Asked
 
 
@@ -279,6 +280,7 @@ def command(
         shard=shard,
         quiet=quiet,
         verbose=verbose,
+        debug=debug,
         governed_by=policies.Asked(
             file=policy,
             profile=None if profile is None else profile.value,
@@ -331,6 +333,7 @@ def _check(wanted: _Wanted) -> int:
             progress=progress,
             matches=None if wanted.matches is None else str(wanted.matches),
             whole=wanted.sums is not None,
+            debug=wanted.debug,
         )
     report = governed.judge(report, ran=rules.keys())
     if wanted.sums is not None:

@@ -51,7 +51,7 @@ def read_sentencepiece(source: ByteSource) -> SentencePiece:
                 texts.append(text)
                 scores.append(score)
                 types.append(type_)
-                if len(texts) > LIMITS.array_strings:
+                if len(texts) > LIMITS.vocabulary_tokens:
                     raise walk.too_many()
             case int(), (start, end) if number == _TRAINER:
                 for inner, setting in walk.fields(start, end):
@@ -70,6 +70,11 @@ def read_sentencepiece(source: ByteSource) -> SentencePiece:
                             continue
             case _:
                 continue
+    if not texts:
+        raise MalformedError(
+            f"{source.name} is no SentencePiece model: it has no pieces",
+            where=Where(file=source.name),
+        )
     return SentencePiece(
         texts=texts,
         scores=scores,
@@ -133,7 +138,7 @@ class _Walk:
     def too_many(self) -> LimitError:
         """Return the error for more pieces than are read."""
         return LimitError(
-            f"{self._name} has more than {LIMITS.array_strings} pieces, more are not read",
+            f"{self._name} has more than {LIMITS.vocabulary_tokens} pieces, more are not read",
             where=Where(file=self._name),
         )
 

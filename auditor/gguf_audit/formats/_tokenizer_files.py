@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import read_bytes, read_object, read_text
+from gguf_audit.formats._once import once
 from gguf_audit.formats._sentencepiece import read_sentencepiece
 from gguf_audit.formats._tokenizer_json import TOKENIZER, read_tokenizer_json
 from gguf_audit.limits import LIMITS
@@ -19,13 +19,10 @@ __all__ = ["tokenizer_files"]
 def tokenizer_files(tree: Tree, files: Inventory) -> TokenizerFiles:
     """Return the tokenizer files of a checkpoint folder; nothing is read yet."""
 
-    def once(read: Callable[[ByteSource], T]) -> Callable[[str], T | Absent]:
-        def opened(name: str) -> T | Absent:
-            return _open(tree, files, name, read)
+    def reader(read: Callable[[ByteSource], T]) -> Callable[[str], T | Absent]:
+        return once(lambda name: _open(tree, files, name, read))
 
-        return functools.cache(opened)
-
-    read_json = once(read_tokenizer_json)
+    read_json = reader(read_tokenizer_json)
     return TokenizerFiles(
         names=files.names,
         load_json=lambda: read_json(TOKENIZER),
@@ -36,9 +33,11 @@ def tokenizer_files(tree: Tree, files: Inventory) -> TokenizerFiles:
             TOKENIZER,
             lambda source: read_bytes(source, limit_bytes=LIMITS.tokenizer_bytes),
         ),
-        load_sentencepiece=once(read_sentencepiece),
-        load_object=once(lambda source: read_object(source, limit_bytes=LIMITS.config_bytes)),
-        load_text=once(lambda source: read_text(source, limit_bytes=LIMITS.vocabulary_text_bytes)),
+        load_sentencepiece=reader(read_sentencepiece),
+        load_object=reader(lambda source: read_object(source, limit_bytes=LIMITS.config_bytes)),
+        load_text=reader(
+            lambda source: read_text(source, limit_bytes=LIMITS.vocabulary_text_bytes)
+        ),
     )
 
 

@@ -59,9 +59,9 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
         ids, scores, merges = apart.ids, (), apart.merges
     added = tuple(_added(document.get("added_tokens")))
     highest = max((*ids.values(), *(token.id for token in added)), default=-1)
-    if highest >= LIMITS.array_strings:
+    if highest >= LIMITS.vocabulary_tokens:
         raise LimitError(
-            f"{TOKENIZER} has a token with id {highest}, more than {LIMITS.array_strings} are not read",
+            f"{TOKENIZER} has a token with id {highest}, more than {LIMITS.vocabulary_tokens} are not read",
             where=Where(file=TOKENIZER),
         )
     kind = model.get("type")
@@ -102,7 +102,7 @@ def read_apart(data: bytes, *, name: str) -> Apart | None:
         vocab, pairs = model["vocab"], model["merges"]
         # The larger one first: what is copied then is small.
         rest = parse_object(_without(_without(data, bytes(pairs)), bytes(vocab)), name=name)
-        ids = decode(vocab, type=dict[str, Annotated[int, Meta(ge=0, lt=LIMITS.array_strings)]])
+        ids = decode(vocab, type=dict[str, Annotated[int, Meta(ge=0, lt=LIMITS.vocabulary_tokens)]])
         merges = _decoded(pairs)
     except (AuditError, DecodeError, KeyError, RecursionError, UnicodeDecodeError):
         return None

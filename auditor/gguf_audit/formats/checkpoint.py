@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Mapping
 
@@ -10,6 +9,7 @@ from gguf_audit.errors import MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
+from gguf_audit.formats._once import once
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
 from gguf_audit.formats.companions import ADAPTER, adapter_reader, preprocessor_reader
@@ -98,19 +98,17 @@ def read_checkpoint(
         generation_config=_optional(tree, files, "generation_config.json"),
         tokenizer_config=tokenizer_config,
         chat_templates=_chat_templates(tree, files, config, tokenizer_config),
-        load_tensors=functools.cache(lambda: _tensors(tree, files)),
-        load_tokenizer=functools.cache(
+        load_tensors=once(lambda: _tensors(tree, files)),
+        load_tokenizer=once(
             lambda: _tokenizer(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
         load_preprocessor=preprocessor_reader(tree, files),
         load_adapter=adapter_reader(tree, files),
         tokenizer_files=tokenizer,
-        load_vocabulary=functools.cache(
+        load_vocabulary=once(
             lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
-        load_template_files=functools.cache(
-            lambda: tuple(_template_files(tree, files, tokenizer_config))
-        ),
+        load_template_files=once(lambda: tuple(_template_files(tree, files, tokenizer_config))),
     )
 
 
@@ -175,7 +173,7 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
         chat_templates=_stored_templates(gguf),
         load_tensors=lambda: other,
         load_tokenizer=lambda: _stored_tokenizer(gguf),
-        load_vocabulary=functools.cache(lambda: stored_vocabulary(gguf)),
+        load_vocabulary=once(lambda: stored_vocabulary(gguf)),
         load_template_files=lambda: tuple(
             TemplateFile(
                 name=name,

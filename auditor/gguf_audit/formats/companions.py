@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import read_object
+from gguf_audit.formats._once import once
 from gguf_audit.formats.safetensors import read_header
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import Tree
@@ -28,7 +28,7 @@ _PREPROCESSORS = (
 def adapter_reader(tree: Tree, files: Inventory) -> Callable[[], PeftAdapter | Absent]:
     """Return what reads a folder's adapter, once; AuditError where it isn't well-formed."""
 
-    @functools.cache
+    @once
     def read() -> PeftAdapter | Absent:
         if ADAPTER not in files.names:
             return Absent(files.missing(ADAPTER))
@@ -49,7 +49,7 @@ def _weights(tree: Tree, files: Inventory) -> Mapping[str, StoredTensor] | Absen
 def preprocessor_reader(tree: Tree, files: Inventory) -> Callable[[], Mapping[str, Json] | Absent]:
     """Return what reads how a folder's model prepares images, once, as the converter does."""
 
-    @functools.cache
+    @once
     def read() -> Mapping[str, Json] | Absent:
         there = [each for each in _PREPROCESSORS if each[0] in files.names]
         unknown = files.unknown(*(name for name, _ in _PREPROCESSORS))

@@ -50,6 +50,8 @@ _SHOWN = frozenset(
 )
 _NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 _MODEL = "tokenizer.model"
+#: Of an id, as a key of JSON.
+_ID_DIGITS = 10
 
 
 def read_vocabulary(
@@ -404,6 +406,8 @@ class _Maker:
         found = self.files.json
         if isinstance(found, Absent):
             return None
+        if not found.scores:
+            return Absent("the converter wants the pieces of a Unigram model in tokenizer.json")
         draft = _base(found)
         draft.scores = [*found.scores, *draft.scores[len(found.scores) :]]
         unknown = found.options.get("unk_id")
@@ -428,7 +432,7 @@ class _Maker:
         size = vocabulary_size(self.config)
         if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
             return pieces
-        if size > LIMITS.array_strings:
+        if size > LIMITS.vocabulary_tokens:
             raise MalformedError(f"vocab_size is {size}", where=Where(key="vocab_size"))
         return size
 
@@ -443,7 +447,10 @@ class _Maker:
             text = entry.get("content") if isinstance(entry, dict) else None
             if not isinstance(entry, dict) or not isinstance(text, str):
                 continue
-            if key.isascii() and key.isdecimal() and int(key) < LIMITS.array_strings:
+            # Longer ones are no ids, and some can't even be numbers.
+            if not key.isascii() or not key.isdecimal() or len(key) > _ID_DIGITS:
+                continue
+            if int(key) < LIMITS.vocabulary_tokens:
                 yield int(key), text, entry.get("special") is True
 
     def _named(self) -> frozenset[str]:
@@ -601,7 +608,7 @@ def _texts(entry: Json) -> list[str]:
 def _ids(found: Mapping[str, Json], name: str) -> dict[str, int]:
     ids: dict[str, int] = {}
     for text, id_ in found.items():
-        if type(id_) is not int or not 0 <= id_ < LIMITS.array_strings:
+        if type(id_) is not int or not 0 <= id_ < LIMITS.vocabulary_tokens:
             raise MalformedError(f"{name} has to be an object of ids", where=Where(file=name))
         ids[text] = id_
     return ids
