@@ -15,7 +15,8 @@ warning: other engines may.
 
 ## Fix
 A key that is present can be set in place with `gguf-set-metadata`; an absent one needs a new
-conversion.
+conversion. So does a size that the tensors have too: setting the key alone breaks such a file,
+and most often the reference is not this file's.
 
 ## Authority
 llama.cpp b11434, `load_arch_hparams` in `src/models/*.cpp` and `src/llama-hparams.h` for
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.layout import CacheLayout
 from gguf_audit.rule import (
     Hit,
@@ -60,6 +61,11 @@ WINDOW = frozenset({"attention.sliding_window", "attention.sliding_window_patter
 #: Group-limited routing came to converter and runtime late: a file without the keys is
 #: out of date, not broken, and every DeepSeek-V3 of its time is like it.
 LATE = frozenset({"expert_group_count", "expert_group_used_count"})
+#: Sizes that a tensor has too: its name, and which of its dimensions.
+STORED_SIZES = {
+    "embedding_length": ("token_embd.weight", 0),
+    "feed_forward_length": ("blk.0.ffn_down.weight", 0),
+}
 #: What an enumeration's numbers stand for (llama-hparams.h, llama.h).
 MEANINGS = {
     "expert_gating_func": {1: "softmax", 2: "sigmoid", 3: "softmax of weights", 4: "sqrtsoftplus"},
@@ -123,9 +129,18 @@ def _repair(conversion: Conversion, key: str, found: Difference) -> Repair:
         return Reconvert()
     if isinstance(wanted, Fields) and found.name not in wanted:
         return RemoveKey(key=key)
+    if _stored_size(conversion.model, found.name) not in (None, found.expected):
+        return Reconvert(hint="or name the right reference")
     if isinstance(stored.value, Scalar) and isinstance(found.expected, Scalar):
         return SetKey(key=key, value=found.expected, present=True)
     return Reconvert()
+
+
+def _stored_size(model: Model, name: str) -> int | None:
+    """Return how large the tensors are where a hyper-parameter says it too."""
+    tensor, dimension = STORED_SIZES.get(name, ("", 0))
+    stored = model.gguf.tensors.get(tensor)
+    return None if stored is None or dimension >= len(stored.shape) else stored.shape[dimension]
 
 
 RULE = Rule(

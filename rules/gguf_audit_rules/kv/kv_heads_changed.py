@@ -12,7 +12,8 @@ loads only where the default happens to fit.
 
 ## Fix
 A key that is present can be set in place with `gguf-set-metadata`; an absent one needs a
-new conversion.
+new conversion. So do heads that the tensors have no room for: setting the key alone breaks
+such a file, and most often the reference is not this file's.
 
 ## Authority
 llama.cpp b11434, `src/llama-model.cpp: load_hparams` (`n_head_kv`, `n_embd_head_k`);
@@ -114,7 +115,7 @@ def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]
     layers = named([layer.index for layer in differing], len(compared))
     return Hit(
         message=(
-            f"needs {first.expected} {title} on {layers}, this file makes it {first.actual} "
+            f"needs {_counted(first.expected, title)} on {layers}, this file makes it {first.actual} "
             f"({fields.key(key)} {'is absent' if field is None else 'says so'}){cost(conversion)}"
         ),
         where=Where(key=fields.key(key), layer=first.index),
@@ -122,7 +123,31 @@ def _hit(conversion: Conversion, key: str, title: str, compared: list[_Compared]
         actual=first.actual,
         origin=Origin.RUNTIME_DEFAULT if found is None else found.origin,
         level=Severity.ERROR,
-        repair=_repair(conversion, key, compared),
+        repair=(
+            _repair(conversion, key, compared)
+            if _fits(conversion, first.index)
+            else Reconvert(hint="or name the right reference")
+        ),
+    )
+
+
+def _counted(number: int | None, title: str) -> str:
+    return f"1 {title.replace('heads', 'head')}" if number == 1 else f"{number} {title}"
+
+
+def _fits(conversion: Conversion, index: int) -> bool:
+    """Tell whether a layer's projections have the rows that the right heads need, if any."""
+    right = next(attention(pair.expected) for pair in pairs(conversion) if pair.index == index)
+    if right is None or isinstance(right, Latent):
+        return True
+    rows = {
+        "attn_k": right.kv_heads * right.key_length,
+        "attn_v": right.kv_heads * right.value_length,
+    }
+    tensors = conversion.model.gguf.tensors
+    found = {name: tensors.get(f"blk.{index}.{name}.weight") for name in rows}
+    return all(
+        tensor is None or tensor.shape[1:] == (rows[name],) for name, tensor in found.items()
     )
 
 

@@ -9,7 +9,7 @@ from gguf_audit.subject import Field, Fields, Origin, Scalar
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.hyperparameter_changed import check
-from rule_subjects import LLAMA, SETTINGS, UNKNOWN, conversion, without
+from rule_subjects import LLAMA, SETTINGS, UNKNOWN, conversion, model, without
 
 Values = Mapping[str, Scalar | Sequence[Scalar]]
 
@@ -112,6 +112,27 @@ def test_silent_for_a_usual_attention_scale() -> None:
 
 
 # Firing
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "shape"),
+    [
+        ("llama.embedding_length", "token_embd.weight", (96, 8)),
+        ("llama.feed_forward_length", "blk.0.ffn_down.weight", (96, 64)),
+    ],
+)
+def test_a_size_is_only_set_where_the_tensors_have_it(
+    name: str, tensor: str, shape: tuple[int, int]
+) -> None:
+    right = int(LLAMA[name])
+    for held, repair in [
+        (96, Reconvert(hint="or name the right reference")),
+        (right, SetKey(key=name, value=right, present=True)),
+    ]:
+        file = model({**LLAMA, name: 96}, [(tensor, (held, *shape[1:]), "F32")])
+        (hit,) = check(conversion(file, LLAMA), SETTINGS)
+        assert isinstance(hit, Hit)
+        assert hit.repair == repair
 
 
 def test_fires_for_a_changed_number_with_its_repair() -> None:

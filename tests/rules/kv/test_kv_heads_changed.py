@@ -82,6 +82,32 @@ def test_fires_for_another_number(
     ]
 
 
+@pytest.mark.parametrize(
+    ("keys", "values", "fits"),
+    [
+        (32, 32, True),
+        (64, 64, False),  # What the file says, and what it holds.
+        (32, 64, False),
+        (64, 32, False),
+    ],
+)
+def test_a_key_is_only_set_where_the_tensors_have_room(keys: int, values: int, fits: bool) -> None:
+    tensors = [
+        ("blk.0.attn_k.weight", (64, keys), "F32"),
+        ("blk.0.attn_v.weight", (64, values), "F32"),
+    ]
+    file = model({**LLAMA, KV_HEADS: 4}, tensors)
+    (hit,) = check(conversion(file, LLAMA), SETTINGS)
+    assert isinstance(hit, Hit)
+    wanted = set_key(KV_HEADS, 2) if fits else Reconvert(hint="or name the right reference")
+    assert hit.repair == wanted
+
+
+def test_one_head_is_no_heads() -> None:
+    (hit,) = said(LLAMA, {**LLAMA, KV_HEADS: 1})
+    assert hit.message.startswith("needs 1 key-value head on all 3 layers, ")
+
+
 def test_fires_for_lost_key_value_heads() -> None:
     assert said(without(LLAMA, KV_HEADS)) == [
         Hit(
