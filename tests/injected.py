@@ -29,7 +29,6 @@ FAMILIES = {"retype": {"ARCH007"}, "unmake": {"ARCH007"}}
 METADATA = ("ARCH", "KV", "CTX", "WT")
 LATENT = ("deepseek_v2_lite", "deepseek_v3", "deepseek_v3_fp8", "kimi_k2", "kimi_linear")
 HYBRID = ("qwen3_5", "qwen3_5moe", "qwen3next", "qwen3next_nomtp")
-ENCODERS = ("bert", "distilbert", "embedding_gemma", "nomic_bert")
 CHANGES = ("lose", "double", "halve")
 #: Why a fault is none, or why no audit can see it -> what is done to which key of which
 #: files.
@@ -48,11 +47,6 @@ REASONS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
         ("lose",),
         "attention.recurrent_layers",
         (*HYBRID, "qwen3.5-9b"),
-    ),
-    "only the modules of a sentence transformer say which pooling is right": (
-        ("lose", "raise"),
-        "pooling_type",
-        ENCODERS,
     ),
     "without a factor no type scales anything": (
         ("lose",),

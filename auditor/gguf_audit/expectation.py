@@ -27,7 +27,7 @@ def expected_fields(checkpoint: Checkpoint) -> Fields:
         return Fields(name, checkpoint.gguf.fields)
     if isinstance(checkpoint.config, Absent):
         raise MalformedError(f"{checkpoint.id}: {checkpoint.config.reason}")
-    return arch.expected_fields(checkpoint.config)
+    return arch.expected_fields(checkpoint.config, checkpoint.load_pooling)
 
 
 class Part(enum.StrEnum):

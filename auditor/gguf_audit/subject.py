@@ -667,6 +667,13 @@ class Checkpoint:
     load_preprocessor: Callable[[], Mapping[str, Json] | Absent] = field(
         default=lambda: Absent("it doesn't say how images are prepared"), repr=False, compare=False
     )
+    #: Reads how sentence vectors are made (``llama_pooling_type``, ``None`` for not at all)
+    #: when it is first asked for.
+    load_pooling: Callable[[], int | Absent | None] = field(
+        default=lambda: Absent("it doesn't say how sentence vectors are made"),
+        repr=False,
+        compare=False,
+    )
     #: Reads the PEFT adapter of the folder when it is first asked for.
     load_adapter: Callable[[], PeftAdapter | Absent] = field(
         default=lambda: Absent("it is no adapter's folder"), repr=False, compare=False

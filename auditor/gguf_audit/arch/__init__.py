@@ -10,7 +10,7 @@ import functools
 import importlib
 import itertools
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from gguf_audit.arch import _config, _effective, _keys, _model, _rope_tensors
 from gguf_audit.arch._model import LlamaModel, Trait
@@ -19,7 +19,7 @@ from gguf_audit.arch.architecture import Architecture, Converter, Saving
 from gguf_audit.errors import MalformedError, UnknownArchitectureError, UnsupportedError
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Fields, Json, Scalar, Value
+from gguf_audit.subject import Absent, Fields, Json, Scalar, Value
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 
@@ -140,17 +140,33 @@ def converter_of(config: Mapping[str, Json]) -> Converter:
     return converter
 
 
-def expected_fields(config: Mapping[str, Json]) -> Fields:
+def expected_fields(
+    config: Mapping[str, Json],
+    load_pooling: Callable[[], int | Absent | None] = lambda: Absent("not asked"),
+) -> Fields:
     """Return the metadata that the official converter writes for a ``config.json``.
 
     All of it but ``general.*`` and ``tokenizer.*``; floats are what 32 bits hold.
+    ``load_pooling`` is asked where the converter looks for another file (AuditError).
     Raises UnsupportedError for a class that isn't covered and MalformedError, naming
     the key, for a value that can't be used.
     """
     converter = converter_of(config)
     checked = _config.Config(config, defaults=converter.defaults)
     writes = converter.writes if isinstance(converter.writes, str) else converter.writes(checked)
-    return _keys.to_fields(writes, converter.keys(checked))
+    return _keys.to_fields(writes, _with_pooling(config, converter.keys(checked), load_pooling))
+
+
+def _with_pooling(
+    config: Mapping[str, Json], keys: _keys.Keys, load_pooling: Callable[[], int | Absent | None]
+) -> _keys.Keys:
+    if keys.get(_keys.POOLING_KEY) is not _keys.POOLING:
+        return keys
+    pooling = load_pooling()
+    if isinstance(pooling, Absent):
+        return keys
+    ranks = (class_of(config) or "").endswith("ForSequenceClassification")
+    return {**keys, _keys.POOLING_KEY: _keys.Either(pooling, (_keys.RANK,) if ranks else ())}
 
 
 def rope_tensors(architecture: str, config: Mapping[str, Json]) -> Mapping[str, str]:

@@ -29,6 +29,12 @@ class Either:
     others: tuple[Written | None, ...]
 
 
+POOLING_KEY = "pooling_type"
+#: How sentence vectors are made stands in another file: none, mean, first or last token.
+POOLING = Either(None, (1, 2, 3))
+#: What a reranker's file may have instead, which is what it is started with.
+RANK = 4
+
 #: Name without prefix -> value.
 Keys = Mapping[str, Written | Either]
 

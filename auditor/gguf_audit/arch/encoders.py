@@ -13,7 +13,7 @@ from dataclasses import replace
 from gguf_audit.arch._attention import NORM, RMS, check, needs_heads
 from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed
-from gguf_audit.arch._keys import Either, Keys
+from gguf_audit.arch._keys import POOLING, Either, Keys
 from gguf_audit.arch._model import Hyper, LlamaModel, Trait
 from gguf_audit.arch._recipe import Recipe, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
@@ -53,8 +53,6 @@ CLEF = (
     "ssm.state_size",
     "ssm.time_step_rank",
 )
-#: How sentence vectors are made stands in another file: none, mean, first or last token.
-POOLING = Either(None, (1, 2, 3))
 CLASSIFIER_POOLING = {"mean": 1, "cls": 2}
 
 

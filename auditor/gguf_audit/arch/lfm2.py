@@ -13,7 +13,7 @@ from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, needs_heads
 from gguf_audit.arch._base import Draft, base_keys
 from gguf_audit.arch._config import Config, malformed
-from gguf_audit.arch._keys import Either, Keys
+from gguf_audit.arch._keys import POOLING, Keys
 from gguf_audit.arch._model import Hyper, LlamaModel, require
 from gguf_audit.arch._recipe import needed, number, sizes
 from gguf_audit.arch._states import hybrid, parts, without_kv
@@ -100,8 +100,7 @@ def _embedding_keys(config: Config) -> Keys:
     keys = _lfm2_keys(config)
     if "Lfm2Model" not in (config.strings("architectures") or ()):
         keys["attention.causal"] = False
-    # how sentence vectors are made stands in another file
-    keys["pooling_type"] = Either(None, (1, 2, 3))
+    keys["pooling_type"] = POOLING
     return keys
 
 

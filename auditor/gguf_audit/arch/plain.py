@@ -12,7 +12,7 @@ from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import NORM, RMS, plain
 from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed, to_number
-from gguf_audit.arch._keys import Either, Keys
+from gguf_audit.arch._keys import POOLING, Keys
 from gguf_audit.arch._recipe import Recipe, head_length, number, rope_whole, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.layout import CacheLayout, Full
@@ -22,8 +22,6 @@ __all__ = ["ARCHITECTURES"]
 
 EXPERTS = "expert_feed_forward_length"
 VOCABULARY = {"vocab_size": "vocab_size"}
-#: Some embedding models name their pooling in another file: none, mean, first or last.
-POOLING = Either(None, (1, 2, 3))
 ORIGINAL = {"tensor_data_layout": "Meta AI original pth"}
 
 #: Configuration classes of transformers 4.57.6.

@@ -12,6 +12,7 @@ from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, plain
 from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed
+from gguf_audit.arch._keys import POOLING
 from gguf_audit.arch._recipe import Recipe, sizes
 from gguf_audit.arch.architecture import Architecture
 from gguf_audit.layout import CacheLayout
@@ -61,6 +62,10 @@ def _ideal_layout(config: Config) -> CacheLayout:
     return _ideal.windowed(config, types, tokens)
 
 
+#: Those made by ``Qwen2Model`` and the classes that inherit from it.
+POOLED = frozenset({"qwen2", "qwen3", "qwen3vl"})
+
+
 def _deepstack(config: Config, keys: Draft) -> Draft:
     vision = config.mapping("vision_config") or {}
     indexes = vision.get("deepstack_visual_indexes", [])
@@ -78,6 +83,7 @@ def _recipe(
         defaults=defaults,
         fills_kv_heads=True,
         copies=EXPERTS | SHARED if experts else {},
+        sets={"pooling_type": POOLING} if writes in POOLED else {},
         more=_deepstack if writes.startswith("qwen3vl") else None,
         ideal=_ideal_layout,
     )

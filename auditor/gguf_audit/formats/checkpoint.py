@@ -13,6 +13,7 @@ from gguf_audit.formats._once import once
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
 from gguf_audit.formats.companions import ADAPTER, adapter_reader, preprocessor_reader
+from gguf_audit.formats.pooling import pooling_reader
 from gguf_audit.formats.safetensors import INDEX, read_tensors
 from gguf_audit.formats.tokenizer import (
     TOKENIZER,
@@ -104,6 +105,7 @@ def read_checkpoint(
         ),
         load_preprocessor=preprocessor_reader(tree, files),
         load_adapter=adapter_reader(tree, files),
+        load_pooling=pooling_reader(tree, files),
         tokenizer_files=tokenizer,
         load_vocabulary=once(
             lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
