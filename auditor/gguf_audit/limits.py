@@ -97,6 +97,9 @@ class Limits:
     #: First request for a safetensors file: 97 % of all headers are shorter, says
     #: huggingface_hub (hf_api.py, ``parse_safetensors_file_metadata``).
     hub_window_bytes: int = 100_000
+    #: Shards whose headers are asked for at the same time, as many as huggingface_hub
+    #: downloads; patience and rate hold for all of them together.
+    hub_lanes: int = 8
     #: Description of a repository; 10,000 files take 2 MiB.
     hub_listing_bytes: int = 16 * MIB
     #: First range of a remote model: the header of 262,144 tokens and 514,906 merges takes

@@ -9,13 +9,14 @@ keys and accepts 200,000 dimensions. Tests hold the two readers equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from typing import NoReturn
 
 from gguf_audit.errors import LimitError, MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._json import parse_object, read_object
 from gguf_audit.limits import LIMITS
-from gguf_audit.sources import ByteSource, Tree, contained
+from gguf_audit.sources import ByteSource, Distant, Tree, contained
 from gguf_audit.subject import Absent, Json, StoredTensor
 from gguf_audit.where import Where
 
@@ -59,7 +60,7 @@ def read_header(source: ByteSource) -> dict[str, StoredTensor]:
     header, data_bytes = _read_json(source)
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        _malformed(source, "__metadata__ is no object of strings")
+        _malformed(source.name, "__metadata__ is no object of strings")
     if len(header) > LIMITS.tensors:
         raise LimitError(
             f"{source.name} has {len(header)} tensors, more than {LIMITS.tensors} are not read",
@@ -97,11 +98,14 @@ def read_tensors(tree: Tree) -> Mapping[str, StoredTensor] | Absent:
 
 def _read_json(source: ByteSource) -> tuple[dict[str, Json], int]:
     if source.size < 8:
-        _malformed(source, f"{source.size} bytes, expected at least the 8 of the header length")
+        _malformed(
+            source.name, f"{source.size} bytes, expected at least the 8 of the header length"
+        )
     length = int.from_bytes(source.read(0, 8), "little")
     if length > source.size - 8:
         _malformed(
-            source, f"header length is {length}, only {source.size - 8} bytes are left in the file"
+            source.name,
+            f"header length is {length}, only {source.size - 8} bytes are left in the file",
         )
     if length > LIMITS.safetensors_header_bytes:
         raise LimitError(
@@ -111,19 +115,19 @@ def _read_json(source: ByteSource) -> tuple[dict[str, Json], int]:
         )
     data = source.read(8, length)
     if not data.startswith(b"{"):
-        _malformed(source, "header doesn't begin with {", offset=8)
+        _malformed(source.name, "header doesn't begin with {", offset=8)
     return parse_object(data, name=source.name, offset=8), source.size - 8 - length
 
 
 def _tensor(source: ByteSource, name: str, entry: Json) -> tuple[StoredTensor, int, int]:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        _malformed(source, "expected dtype, shape and data_offsets", tensor=name)
+        _malformed(source.name, "expected dtype, shape and data_offsets", tensor=name)
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
-        _malformed(source, "dtype isn't one that safetensors knows", tensor=name)
+        _malformed(source.name, "dtype isn't one that safetensors knows", tensor=name)
     dimensions = _counts(shape)
     if dimensions is None:
-        _malformed(source, "shape is no list of counts", tensor=name)
+        _malformed(source.name, "shape is no list of counts", tensor=name)
     if len(dimensions) > LIMITS.safetensors_dimensions:
         raise LimitError(
             f"{source.name} has a tensor of {len(dimensions)} dimensions,"
@@ -132,13 +136,13 @@ def _tensor(source: ByteSource, name: str, entry: Json) -> tuple[StoredTensor, i
         )
     extent = _counts(offsets)
     if extent is None or len(extent) != 2 or extent[0] > extent[1]:
-        _malformed(source, "data_offsets are no pair of begin and end", tensor=name)
+        _malformed(source.name, "data_offsets are no pair of begin and end", tensor=name)
     bits = _BITS[dtype] * math.prod(dimensions)
     begin, end = extent
     if bits != 8 * (end - begin):
         needed = str(-(-bits // 8)) if bits >> 64 == 0 else "more than any file's"
         _malformed(
-            source,
+            source.name,
             f"data_offsets give {end - begin} bytes, dtype and shape need {needed}",
             tensor=name,
         )
@@ -159,14 +163,14 @@ def _check_cover(source: ByteSource, extents: list[tuple[int, int, str]], data_b
     for begin, end, name in sorted(extents):
         if begin != reached:
             _malformed(
-                source,
+                source.name,
                 f"data begins at {begin}, expected {reached}: no gap, no overlap",
                 tensor=name,
             )
         reached = end
     if reached != data_bytes:
         _malformed(
-            source, f"tensors take {reached} bytes, the file has {data_bytes} after its header"
+            source.name, f"tensors take {reached} bytes, the file has {data_bytes} after its header"
         )
 
 
@@ -175,15 +179,15 @@ def _read_index(source: ByteSource) -> dict[str, str]:
     index = read_object(source, limit_bytes=LIMITS.index_bytes)
     weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict):
-        _malformed(source, "weight_map is no object")
+        _malformed(source.name, "weight_map is no object")
     shards: dict[str, str] = {}
     for tensor, shard in weight_map.items():
         if not isinstance(shard, str):
-            _malformed(source, "weight_map names no file", tensor=tensor)
+            _malformed(source.name, "weight_map names no file", tensor=tensor)
         try:
             shards[tensor] = contained(shard)
         except MalformedError as error:
-            _malformed(source, error.message, tensor=tensor)
+            _malformed(source.name, error.message, tensor=tensor)
     return shards
 
 
@@ -204,26 +208,32 @@ def _shards_there(index: Mapping[str, str], names: set[str]) -> list[str]:
 
 
 def _merge(
-    tree: Tree, shards: Iterable[str], index: Mapping[str, str] | None
+    tree: Tree, shards: Sequence[str], index: Mapping[str, str] | None
 ) -> Mapping[str, StoredTensor]:
+    named: dict[str, set[str]] = {shard: set() for shard in shards}
+    for tensor, shard in (index or {}).items():
+        named[shard].add(tensor)
     tensors: dict[str, StoredTensor] = {}
-    for shard in shards:
-        source = tree.open(shard)
-        header = read_header(source)
-        twice = tensors.keys() & header.keys()
-        if twice:
-            _malformed(source, "another shard has this tensor too", tensor=min(twice))
-        if index is not None:
-            named = {tensor for tensor, file in index.items() if file == shard}
-            astray = sorted(named ^ header.keys())
+    with closing(_headers(tree, shards)) as headers:
+        for shard, header in zip(shards, headers, strict=True):
+            twice = tensors.keys() & header.keys()
+            if twice:
+                _malformed(shard, "another shard has this tensor too", tensor=min(twice))
+            astray = sorted(named[shard] ^ header.keys()) if index is not None else []
             if astray:
-                _malformed(source, f"{INDEX} and the shard disagree on {_few(astray)}")
-        tensors |= header
-        if len(tensors) > LIMITS.tensors:
-            raise LimitError(
-                f"more than {LIMITS.tensors} tensors are not read", where=Where(file=source.name)
-            )
+                _malformed(shard, f"{INDEX} and the shard disagree on {_few(astray)}")
+            tensors |= header
+            if len(tensors) > LIMITS.tensors:
+                raise LimitError(
+                    f"more than {LIMITS.tensors} tensors are not read", where=Where(file=shard)
+                )
     return tensors
+
+
+def _headers(tree: Tree, shards: Sequence[str]) -> Generator[dict[str, StoredTensor], None, None]:
+    if isinstance(tree, Distant):
+        return tree.each(shards, read_header)
+    return (read_header(tree.open(shard)) for shard in shards)
 
 
 def _few(names: list[str]) -> str:
@@ -232,10 +242,10 @@ def _few(names: list[str]) -> str:
 
 
 def _malformed(
-    source: ByteSource, what: str, *, tensor: str | None = None, offset: int | None = None
+    file: str, what: str, *, tensor: str | None = None, offset: int | None = None
 ) -> NoReturn:
     place = "" if tensor is None else f" tensor {tensor[: LIMITS.shown_characters]!a}:"
     raise MalformedError(
-        f"{source.name}:{place} {what}",
-        where=Where(file=source.name, tensor=tensor, offset=offset),
+        f"{file}:{place} {what}",
+        where=Where(file=file, tensor=tensor, offset=offset),
     )

@@ -6,8 +6,8 @@ memory or a range request.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 from gguf_audit.sources._names import contained
 from gguf_audit.sources.local import FileSource, LocalTree
@@ -15,6 +15,7 @@ from gguf_audit.sources.memory import MemorySource, MemoryTree
 
 __all__ = [
     "ByteSource",
+    "Distant",
     "FileSource",
     "LocalTree",
     "MemorySource",
@@ -22,6 +23,9 @@ __all__ = [
     "Tree",
     "contained",
 ]
+
+
+Read = TypeVar("Read")
 
 
 class ByteSource(Protocol):
@@ -65,4 +69,15 @@ class Tree(Protocol):
 
     def open(self, name: str) -> ByteSource:
         """Open one of them; SourceError where that fails."""
+        ...
+
+
+@runtime_checkable
+class Distant(Protocol):
+    """A tree that is far away: asking for one file after the other takes too long."""
+
+    def each(
+        self, names: Sequence[str], read: Callable[[ByteSource], Read]
+    ) -> Generator[Read, None, None]:
+        """Yield what ``read`` makes of each file, in order; several are read at a time."""
         ...

@@ -49,6 +49,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE_SECONDS = 0.2
 _CHUNK_BYTES = 1 << 16
+#: Held while figures of a connection change: a connection itself goes to other processes.
+_COUNTING = threading.Lock()
 
 
 class HubUnavailableError(SourceError):
@@ -64,6 +66,8 @@ class Answer:
     body: bytes
     #: Commit that the Hub itself says it serves, redirected or not.
     commit: str | None
+    #: Where it came from in the end.
+    url: str
 
 
 class Refusal(Exception):  # noqa: N818 - what the Hub says, not what went wrong with us
@@ -98,7 +102,13 @@ class Connection:
         self.requests = 0
         self.bytes = 0
         self._limits = limits
+        #: Seconds in which somebody waited, without those that go on.
         self._seconds = 0.0
+        self._waiting = 0
+        self._waits_since = 0.0
+        self._lanes = 1
+        #: When something last came from the Hub.
+        self._heard = 0.0
         self._lost: str | None = None
         self._headers: dict[str, str] | None = None
 
@@ -118,6 +128,15 @@ class Connection:
         self.requests = self.bytes = 0
         self._seconds = 0.0
 
+    @contextmanager
+    def shared(self, lanes: int) -> Generator[None, None, None]:
+        """Let so many threads ask at the same time: what comes in is shared by them."""
+        self._lanes = lanes
+        try:
+            yield
+        finally:
+            self._lanes = 1
+
     def get(self, url: str, *, limit_bytes: int, span: tuple[int, int] | None = None) -> Answer:
         """Get a URL, or of its content the bytes from the first to the second offset.
 
@@ -132,8 +151,13 @@ class Connection:
             lambda seconds: self._follow(url, headers, limit_bytes=wanted, seconds=seconds),
             size=0 if span is None else wanted,
         )
-        self.bytes += len(answer.body)
+        self.received(len(answer.body))
         return answer
+
+    def received(self, size: int) -> None:
+        """Count bytes that came in."""
+        with _COUNTING:
+            self.bytes += size
 
     def ask(self, work: Callable[[float], T], *, size: int) -> T:
         """Let ``work`` ask the Hub for ``size`` bytes, again where that may help.
@@ -141,15 +165,18 @@ class Connection:
         ``work`` is told how many seconds it has. Raises what it raises, and
         HubUnavailableError where that takes too long or the connection breaks twice.
         """
-        allowed = self._limits.hub_patience_seconds + size / self._limits.hub_bytes_per_second
+        alone = size / self._limits.hub_bytes_per_second
+        allowed = self._limits.hub_patience_seconds + alone
+        shared = alone * (self._lanes - 1)
         start = time.monotonic()
+        self._begin_waiting(start)
         pause = _FIRST_PAUSE_SECONDS
         broke = False
         try:
             while True:
                 left = allowed - (time.monotonic() - start)
                 try:
-                    return self._within(left, partial(work, left))
+                    return self._within(left, partial(work, left + shared), shared=shared)
                 except Refusal as refusal:
                     if refusal.status not in _PASSING:
                         raise
@@ -166,7 +193,7 @@ class Connection:
                 time.sleep(wait)
                 pause *= 2
         finally:
-            self._seconds += time.monotonic() - start
+            self._end_waiting()
 
     def lose(self, why: str) -> HubUnavailableError:
         """Ask no more, and return the error that says why."""
@@ -175,17 +202,37 @@ class Connection:
 
     def account(self, *, requests: int, size: int) -> None:
         """Count what is about to be spent; LimitError where it is too much."""
-        self.requests += requests
-        spent = (
-            (self.requests, self._limits.hub_requests, "requests"),
-            (self.bytes + size, self._limits.hub_bytes, "bytes"),
-            (self._seconds, self._limits.hub_seconds, "seconds"),
-        )
+        with _COUNTING:
+            self.requests += requests
+            spent = (
+                (self.requests, self._limits.hub_requests, "requests"),
+                (self.bytes + size * self._lanes, self._limits.hub_bytes, "bytes"),
+                (self._seconds, self._limits.hub_seconds, "seconds"),
+            )
         for much, limit, unit in spent:
             if much > limit:
                 raise LimitError(f"more than {limit} {unit} are not spent on {self.shown}")
 
-    def _within(self, seconds: float, work: Callable[[], T]) -> T:
+    def _begin_waiting(self, now: float) -> None:
+        with _COUNTING:
+            if not self._waiting:
+                self._waits_since = now
+            self._waiting += 1
+
+    def _end_waiting(self) -> None:
+        """Add the time in which somebody waited: once, however many did."""
+        with _COUNTING:
+            now = time.monotonic()
+            self._waiting -= 1
+            self._seconds += now - self._waits_since
+            self._waits_since = now
+
+    def _within(self, seconds: float, work: Callable[[], T], *, shared: float) -> T:
+        """Return what ``work`` does in some seconds.
+
+        It has ``shared`` more where the Hub answers, be it others: they take their part of
+        what comes in.
+        """
         if self._lost is not None:
             raise HubUnavailableError(self._lost)
         box: queue.SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = queue.SimpleQueue()
@@ -196,11 +243,17 @@ class Connection:
             except BaseException as error:  # raised below, where one waits
                 box.put((None, error))
 
+        begun = time.monotonic()
         threading.Thread(target=run, name="gguf-audit-hub", daemon=True).start()
         try:
             value, error = box.get(timeout=max(seconds, 0))
         except queue.Empty:
-            raise self.lose("doesn't answer") from None
+            if self._heard < begun or not shared:
+                raise self.lose("doesn't answer") from None
+            try:
+                value, error = box.get(timeout=shared)
+            except queue.Empty:
+                raise self.lose("doesn't answer") from None
         if error is not None:
             # Without its chain: errors of HTTP libraries quote headers, the token too.
             raise error from None
@@ -233,6 +286,7 @@ class Connection:
             if not at_home:
                 sent.pop("authorization", None)
             with opened(url, sent, seconds=seconds) as (status, received, chunks):
+                self._heard = time.monotonic()
                 if at_home and "x-repo-commit" in received:
                     commit = received["x-repo-commit"]
                 if status in _REDIRECTS:
@@ -241,11 +295,16 @@ class Connection:
                 if status != (206 if "range" in headers else 200):
                     # The body is never read: a whole file instead of its header, say.
                     raise Refusal(status, received)
-                body = _read(chunks, limit_bytes)
+                body = _read(self._listened(chunks), limit_bytes)
             if body is None:
                 raise self.lose(f"answers with more than the {limit_bytes} bytes asked for")
-            return Answer(status=status, headers=received, body=body, commit=commit)
+            return Answer(status=status, headers=received, body=body, commit=commit, url=url)
         raise self.lose("redirects in a circle")
+
+    def _listened(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._heard = time.monotonic()
+            yield chunk
 
     def _next(self, url: str, location: str) -> str:
         target = urljoin(url, location)

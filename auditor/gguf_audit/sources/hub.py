@@ -14,11 +14,13 @@ import json
 import logging
 import os
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from gguf_audit.errors import AuditError, SourceError
@@ -41,6 +43,13 @@ __all__ = [
     "find_snapshot",
     "is_offline",
 ]
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from gguf_audit.sources import ByteSource
+
+Read = TypeVar("Read")
 
 _DEFAULT_ENDPOINT = "https://huggingface.co"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
@@ -251,14 +260,51 @@ class HubTree:
                 return MemorySource(name, answer.body)
         except Refusal as refusal:
             raise self._hub.explained(refusal, self._repo, self.commit) from None
-        connection.bytes += expected if size is not None else 0
+        connection.received(expected if size is not None else 0)
         return FileSource(path, name=name)
 
-    def span(self, name: str, start: int, end: int) -> Answer:
-        """Return the bytes of a file from ``start`` to ``end``, ``end`` not included."""
-        connection = self._hub.connection
+    def each(
+        self, names: Sequence[str], read: Callable[[ByteSource], Read]
+    ) -> Generator[Read, None, None]:
+        """Yield what ``read`` makes of each file, in order; several are read at a time.
+
+        What ``read`` raises for the first file that fails is raised where its turn is.
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        lanes = min(self._hub.limits.hub_lanes, len(names))
+        if lanes < 2:
+            yield from (self._made(read, name) for name in names)
+            return
+        ahead: deque[Future[Read]] = deque()
+        pool = ThreadPoolExecutor(lanes, thread_name_prefix="gguf-audit-shards")
+        with self._hub.connection.shared(lanes):
+            try:
+                for name in names:
+                    if len(ahead) == lanes:
+                        yield ahead.popleft().result()
+                    ahead.append(pool.submit(self._made, read, name))
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _made(self, read: Callable[[ByteSource], Read], name: str) -> Read:
+        return read(self.open(name))
+
+    def span(self, name: str, start: int, end: int, *, at: str | None = None) -> Answer:
+        """Return the bytes of a file from ``start`` to ``end``, ``end`` not included.
+
+        ``at`` is where an earlier part of it came from: asked first, without the Hub.
+        """
+        get = partial(self._hub.connection.get, limit_bytes=end - start, span=(start, end))
         try:
-            answer = connection.get(self._url(name), limit_bytes=end - start, span=(start, end))
+            answer = None
+            if at is not None:
+                # Such an address is good for some time only.
+                with suppress(Refusal):
+                    answer = get(at)
+            answer = answer or get(self._url(name))
         except Refusal as refusal:
             raise self._hub.explained(refusal, self._repo, self.commit) from None
         if answer.commit not in (None, self.commit):
@@ -314,12 +360,13 @@ class _Downloaded:
 class _Ranged:
     """The beginning of a file, fetched as far as it is read and never twice."""
 
-    __slots__ = ("_fetched", "_size", "_tree", "name")
+    __slots__ = ("_came_from", "_fetched", "_size", "_tree", "name")
 
     def __init__(self, tree: HubTree, name: str, size: int | None) -> None:
         self._tree = tree
         self._size = size
         self._fetched = b""
+        self._came_from: str | None = None
         self.name = name
 
     @property
@@ -351,7 +398,7 @@ class _Ranged:
             end = max(end, LIMITS.hub_window_bytes)
         if self._size is not None:
             end = min(end, self._size)
-        answer = self._tree.span(self.name, start, end)
+        answer = self._tree.span(self.name, start, end, at=self._came_from)
         found = _CONTENT_RANGE.fullmatch(answer.headers.get("content-range", ""))
         if found is None:
             raise self._error("the answer doesn't say which range it is")
@@ -365,6 +412,7 @@ class _Ranged:
             )
         self._size = total
         self._fetched += answer.body
+        self._came_from = answer.url
 
     def _error(self, reason: str) -> SourceError:
         return SourceError(
