@@ -11,6 +11,7 @@ from gguf_audit import open_gguf
 from gguf_audit.engine import audit_targets
 from gguf_audit.subject import Scalar, ValueType
 from gguf_audit.testing import FieldValue
+from gguf_audit_rules import load
 from injected_tokenizer import RULES
 from vocabulary_pairs import ROWS, convert, write_checkpoint
 
@@ -123,3 +124,18 @@ def test_silent_for_byte_pairs_without_scores_and_types_that_are_all_normal(
 ) -> None:
     found = _findings(tmp_path, "byte pairs", {"token_type": LOST}, against=False)
     assert found == []
+
+
+# emb-004, emb-007
+@pytest.mark.parametrize(("stored", "told"), [(None, True), (3, True), (1, False)])
+def test_an_embedder_s_pooling(stored: int | None, told: bool, tmp_path: Path) -> None:
+    checkpoint = write_checkpoint(tmp_path / "checkpoint", "word pieces")
+    modules = '[{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]'
+    (checkpoint / "modules.json").write_text(modules, "utf-8")
+    (checkpoint / "1_Pooling").mkdir()
+    (checkpoint / "1_Pooling" / "config.json").write_text('{"pooling_mode": "mean"}', "utf-8")
+    keys: dict[str, FieldValue] = {} if stored is None else {"bert.pooling_type": stored}
+    file = convert(checkpoint, tmp_path / "model.gguf", keys)
+    rules = {rule.id: rule for rule in load() if rule.id == "ARCH006"}
+    [report] = audit_targets([str(file)], against=str(checkpoint), rules=rules).subjects
+    assert ("bert.pooling_type" in [found.where.key for found in report.findings]) is told
