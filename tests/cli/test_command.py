@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -44,6 +45,19 @@ def test_the_process_ends_with_the_code(spawn: Run) -> None:
         "ERROR  wrong.gguf: 1 error, llama\n",
         "",
     )
+
+
+def test_the_list_of_commands_is_cut_nowhere(run: Run) -> None:
+    _, _, commands = run("--help").stdout.partition("Commands:")
+    assert commands.count("\n  ") >= 3
+    assert "..." not in commands
+
+
+def test_the_package_is_the_command(environment: dict[str, str]) -> None:
+    line = [sys.executable, "-m", "gguf_audit", "--version"]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"gguf-audit {gguf_audit.__version__}\n"
 
 
 def test_without_a_command_there_is_help(run: Run) -> None:

@@ -14,7 +14,7 @@ from gguf_audit.cli.outcome import end, print_out
 __all__ = ["HELP", "command"]
 
 HELP = """\
-Show effective values, each with where it comes from, and the cache layer by layer.
+Show effective values with their origin, and the cache by layer.
 
 TARGET is a file, any shard of a split set, or a folder of models. REF is what check
 takes as --against, but auto: of a reference it shows what a right conversion writes and
