@@ -221,7 +221,7 @@ def test_rules_on_the_file_run_without_the_reference(model: Path, tmp_path: Path
     [subject] = report.subjects
     assert [finding.rule for finding in subject.findings] == ["AA001"]
     assert subject.skips == (
-        Skip(rule="AA002", kind="no-evidence", reason="the reference can't be read"),
+        Skip(rule="AA002", kind="no-evidence", reason="no reference could be read"),
     )
     assert [error.code for error in subject.errors] == ["reference"]
     assert (report.exit_code(), report.exit_code(None)) == (1, 3)

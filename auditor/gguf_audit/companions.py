@@ -128,7 +128,7 @@ def companion_of(
     ``why`` says what is the matter where there is no reference.
     """
     if not isinstance(reference, Checkpoint):
-        missing = Absent("the reference can't be read" if reference is not None else why)
+        missing = Absent("no reference could be read" if reference is not None else why)
         return Companion(kind=kind, gguf=gguf, checkpoint=missing, base=missing)
     return Companion(kind=kind, gguf=gguf, checkpoint=reference, base=_base(reference))
 

@@ -210,7 +210,7 @@ def _conversion(
         return Absent(NO_REFERENCE)
     if isinstance(checkpoint, AuditError):
         errors.append(ReferenceUnavailableError(checkpoint.message, where=checkpoint.where))
-        return Absent("the reference can't be read")
+        return Absent("no reference could be read")
     if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
         message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
         errors.append(ReferenceUnavailableError(message))
@@ -312,7 +312,7 @@ def _missing(part: Part, reference: Reference) -> str | None:
     if reference is None:
         return "no reference was given"
     if isinstance(reference, AuditError):
-        return "the reference can't be read"
+        return "no reference could be read"
     try:
         return why_missing(reference, part)
     except AuditError as error:

@@ -7,8 +7,8 @@ blocks, and whether queries and keys of Llama 4 are normalized, which it takes f
 number of experts. The file is not to blame, so this is never more than an info.
 
 ## Why it matters
-For the published models the numbers are right. A model with blocks removed or added, or
-with other experts, is computed in another way than it was trained, and nothing is printed.
+A model with blocks removed or added, or with other experts, is computed in another way than
+it was trained, and nothing is printed. For the published models the numbers are right.
 
 ## Fix
 None in the file: no key holds it. Use an engine that reads it from the checkpoint, or scale
