@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chat_subjects import CHATML, KEY, vocabulary
 from engine_subjects import ALL, KEYS, TENSORS
+from gguf_audit import chats
 from gguf_audit.engine import audit_targets
+from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Skip
 from gguf_audit.testing import FieldValue, write_gguf
 
@@ -64,3 +67,33 @@ def test_without_jinja_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [subject] = audit_targets([str(write(tmp_path, CHATML))], rules=TEMPLATES).subjects
     reason = "chat templates can't be parsed: jinja2 isn't installed"
     assert Skip(rule="SEC001", kind="no-evidence", reason=reason) in subject.skips
+
+
+def test_more_templates_than_are_looked_at_are_no_clean_audit(tmp_path: Path) -> None:
+    hostile = "{{ ''.__class__ }}"
+    keys: dict[str, FieldValue] = {**KEYS, **vocabulary(), KEY: CHATML}
+    for number in range(LIMITS.templates):
+        keys[f"{KEY}.t{number}"] = hostile if number + 1 == LIMITS.templates else CHATML
+    file = write_gguf(tmp_path / "model.gguf", keys, TENSORS)
+    report = audit_targets([str(file)], rules=TEMPLATES)
+    [subject] = report.subjects
+    said = {skip.reason for skip in subject.skips if skip.rule == "SEC001"}
+    last = f"{KEY}.t{LIMITS.templates - 1}"
+    assert said == {
+        f"{last} can't be looked at: of {LIMITS.templates + 1} templates only"
+        f" {LIMITS.templates} are looked at"
+    }
+    assert report.exit_code(None) == 3
+
+
+def test_templates_that_take_long_end_the_audit_of_templates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chats, "LIMITS", replace(LIMITS, templates_seconds=0))
+    keys: dict[str, FieldValue] = {**KEYS, **vocabulary(), KEY: CHATML, f"{KEY}.tool": CHATML}
+    file = write_gguf(tmp_path / "model.gguf", keys, TENSORS)
+    report = audit_targets([str(file)], rules={"SEC001": ALL["SEC001"]})
+    [subject] = report.subjects
+    reason = "can't be looked at: the templates before it took over 0 s"
+    assert f"{KEY}.tool {reason}" in {skip.reason for skip in subject.skips}
+    assert report.exit_code(None) == 3

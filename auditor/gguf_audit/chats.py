@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gguf_audit.chat import DEFAULT, Chat, ChatTemplate
+from gguf_audit.chat import DEFAULT, Analysis, Chat, ChatTemplate, Exceeded
 from gguf_audit.limits import LIMITS
 from gguf_audit.runtime.generation import Generation
 from gguf_audit.subject import Absent, Array, Checkpoint, Gguf, Json
@@ -34,7 +35,7 @@ def has_template(gguf: Gguf) -> bool:
 
 def chat_of(gguf: Gguf, tokens: Generation | None, analyst: Callable[[], Analyst]) -> Chat:
     """Return the templates of a file, whatever their names and types; AuditError."""
-    found = list(_stored(gguf))[: LIMITS.templates]
+    found = list(_stored(gguf))
     return _analysed(found, analyst, bos=_text(tokens, "bos"), eos=_text(tokens, "eos"))
 
 
@@ -47,7 +48,7 @@ def chat_of_reference(checkpoint: Checkpoint, chat: Chat, analyst: Callable[[], 
         _Found(name=each.name, place=each.place, text=each.text)
         for each in checkpoint.template_files
     ]
-    return _analysed(found[: LIMITS.templates], analyst, bos=chat.bos, eos=chat.eos)
+    return _analysed(found, analyst, bos=chat.bos, eos=chat.eos)
 
 
 def reference_ends(checkpoint: Checkpoint) -> frozenset[int] | None:
@@ -77,15 +78,27 @@ def _text(tokens: Generation | None, name: str) -> str:
 
 
 def _analysed(found: list[_Found], analyst: Callable[[], Analyst], *, bos: str, eos: str) -> Chat:
+    begun = time.monotonic()
+
+    def looked_at(number: int, text: str) -> Analysis | Absent:
+        if number >= LIMITS.templates:
+            reason = f"of {len(found)} templates only {LIMITS.templates} are looked at"
+            return Analysis(fault=Exceeded(reason), renderings={})
+        if time.monotonic() - begun > LIMITS.templates_seconds:
+            reason = f"the templates before it took over {LIMITS.templates_seconds:g} s"
+            return Analysis(fault=Exceeded(reason), renderings={})
+        return analyst().analyse(text, bos=bos, eos=eos)
+
+    # One that is too many stands for all of them: it says that they weren't looked at.
     templates = tuple(
         ChatTemplate(
             name=each.name,
             place=each.place,
             offset=each.offset,
             text=each.text,
-            analysis=analyst().analyse(each.text, bos=bos, eos=eos),
+            analysis=looked_at(number, each.text),
         )
-        for each in found
+        for number, each in enumerate(found[: LIMITS.templates + 1])
     )
     return Chat(templates=templates, bos=bos, eos=eos)
 

@@ -141,6 +141,8 @@ class Limits:
     template_characters: int = MIB
     #: Templates of one file or checkpoint that are parsed; four are real.
     templates: int = 64
+    #: How long those of one file may take before no other of them is begun.
+    templates_seconds: float = 3.0
     #: Address space of the process that parses and renders them; it starts with 20 MiB.
     template_memory_bytes: int = 256 * MIB
     #: CPU time that one template may take there, rounded up to whole seconds by the

@@ -44,6 +44,11 @@ FOUND = {
         "internals",
         "the attribute a.__class__",
     ),
+    "{{ messages | join(attribute='__class__') }}": ("internals", "the attribute __class__"),
+    "{{ ('{0.__class__}' | e).format(x) }}": (
+        "internals",
+        "a format string that walks into attributes",
+    ),
     "{{ '{0.__class__}'.format(x) }}": (
         "internals",
         "a format string that walks into attributes",

@@ -330,7 +330,8 @@ def _template_files(
         for file in tree.names(_ADDITIONAL)
         if file.endswith(".jinja")
     ]
-    for name, file in found[: LIMITS.templates]:
+    # One more says that there are more than are looked at.
+    for name, file in found[: LIMITS.templates + 1]:
         text = read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
         yield TemplateFile(name=name, place=file, text=text)
     documents = {"tokenizer_config.json": tokenizer_config}

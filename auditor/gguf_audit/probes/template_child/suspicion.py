@@ -195,7 +195,10 @@ def _internals(tree: Tree) -> Iterator[Found]:
 
 #: Filters that take the name of an attribute.
 _BY_NAME = frozenset(
-    {"map", "selectattr", "rejectattr", "sort", "groupby", "sum", "unique", "min", "max", "attr"}
+    {
+        *("map", "selectattr", "rejectattr", "sort", "groupby", "sum", "unique", "min", "max"),
+        *("attr", "join"),
+    }
 )
 
 

@@ -202,7 +202,8 @@ class Tree:
                 return _joined(value)
             case "join", list(), [str() as between]:
                 return between.join(map(str, value))[:_FOLDED]
-            case "join" | "trim" | "string" | "safe", str(), _:
+            # Escaping changes nothing of what a way into the interpreter is spelled with.
+            case "join" | "trim" | "string" | "safe" | "e" | "escape" | "forceescape", str(), _:
                 return value
             case "reverse", str() | list(), _:
                 return value[::-1]
