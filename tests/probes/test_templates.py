@@ -216,6 +216,14 @@ def test_a_child_is_not_started_for_ever(analyst: Analyst, monkeypatch: pytest.M
     )
 
 
+def test_a_signal_without_a_name_is_told_by_its_number(
+    analyst: Analyst, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gguf_audit.probes.templates._PROGRAM", "import os; os.kill(0, 40)")
+    reason = "it ends its process with signal 40"
+    assert analysed(analyst, CHATML).fault == Exceeded(reason, certain=True)
+
+
 NONSENSE = [
     "os.write(1, (3).to_bytes(4, 'big') + b'[1]')",
     "os.write(1, (1 << 30).to_bytes(4, 'big'))",

@@ -122,7 +122,10 @@ def _converse(
                     selector.unregister(pipe)
                 if len(heard[pipe]) > bounds.output_bytes:
                     return b"", b"", f"{name} said over {bounds.output_bytes} bytes"
-    process.wait(timeout=bounds.seconds)
+    try:
+        process.wait(timeout=max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return bytes(heard[stdout]), bytes(heard[stderr]), f"{name} doesn't end"
     return bytes(heard[stdout]), bytes(heard[stderr]), ""
 
 
@@ -141,7 +144,7 @@ def _parsed(answers: bytes) -> list[Mapping[str, object]]:
             break
         try:
             answer = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if isinstance(answer, dict):
             parsed.append(cast("dict[str, object]", answer))

@@ -216,9 +216,7 @@ class Analyst:
                 reason = f"it takes more than {LIMITS.template_cpu_seconds} s of CPU time"
                 return _LostError(reason, certain=True)
             case int(code) if code < 0:
-                return _LostError(
-                    f"it ends its process with {signal.Signals(-code).name}", certain=True
-                )
+                return _LostError(f"it ends its process with {_signal(-code)}", certain=True)
             case code:
                 return _LostError(f"its process ended early, exit code {code}")
 
@@ -234,6 +232,13 @@ class Analyst:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
         process.wait()
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # Real-time signals have no names.
+        return f"signal {number}"
 
 
 def _folders() -> tuple[str, ...] | Absent:
