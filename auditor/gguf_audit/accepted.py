@@ -15,6 +15,7 @@ from typing import cast
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.policies import Policy, PolicyError, Suppression, matches
+from gguf_audit.policies.files import read_file
 from gguf_audit.rule import Finding, Severity
 from gguf_audit.verdict import Accepted, BaselineFacts, Report, SubjectReport
 
@@ -146,13 +147,7 @@ def read_baseline(path: Path) -> Baseline:
     What that run had itself taken from a baseline is known too; what a policy suppressed
     is not, because that expires. Raises PolicyError.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LIMITS.baseline_bytes + 1)
-    except OSError as error:
-        raise PolicyError(f"can't read {path}: {error.strerror}") from None
-    if len(content) > LIMITS.baseline_bytes:
-        raise PolicyError(f"{path} has more than {LIMITS.baseline_bytes:,} bytes")
+    content = read_file(path, limit_bytes=LIMITS.baseline_bytes)
     try:
         document = json.loads(content)
         return Baseline(file=str(path), known=_known(document))

@@ -214,6 +214,43 @@ def test_the_search_ends_with_a_repository_or_home(
     assert find_policy() == inner / FILE_NAME
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a = " + "[" * 100_000, "is nested too deeply"),
+        ("a = " + "{a = " * 20_000, "is nested too deeply"),
+        ("\na" + ".a" * 50_000 + " = 1", "line 2: more than 200 dots in a line"),
+        ("a = " + "9" * 5000, "Exceeds the limit (4300 digits)"),
+    ],
+)
+def test_a_policy_that_takes_long_to_read_is_none(
+    run: Run, policy: Callable[..., None], text: str, why: str
+) -> None:
+    policy(text)
+    done = run("check", "sound.gguf")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("option", ["--policy", "--baseline", None])
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
+    run: Run, models: Path, option: str | None
+) -> None:
+    os.mkfifo(models / FILE_NAME)
+    done = run("check", "sound.gguf", *([option, FILE_NAME] if option else []))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "it is a named pipe" in " ".join(done.stderr.split())
+
+
+def test_a_policy_whose_link_leads_nowhere_is_not_no_policy(run: Run, models: Path) -> None:
+    for target in ("nowhere", FILE_NAME):
+        (models / FILE_NAME).symlink_to(target)
+        done = run("check", "sound.gguf")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"can't read {models / FILE_NAME}" in " ".join(done.stderr.split())
+        (models / FILE_NAME).unlink()
+
+
 def test_one_that_anybody_could_have_put_there_must_be_named(
     run: Run, models: Path, policy: Callable[..., None]
 ) -> None:

@@ -218,7 +218,7 @@ def test_what_cant_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"# caf\xe9")
     with pytest.raises(PolicyError, match="is not UTF-8"):
         read_policy(tmp_path / "latin", requirable=REQUIRABLE)
-    with pytest.raises(PolicyError, match="that is no policy"):
+    with pytest.raises(PolicyError, match="more are not read"):
         read_policy(Path("/dev/zero"), requirable=REQUIRABLE)
 
 

@@ -72,7 +72,8 @@ def find_policy() -> Path | None:
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - a home may be missing
     try:
         folder = Path.cwd()
-        while not (folder / FILE_NAME).exists():
+        # A link that leads nowhere is a policy that can't be read, not none.
+        while not os.path.lexists(folder / FILE_NAME):
             if str(folder) == home or (folder / ".git").exists() or folder.parent == folder:
                 return None
             folder = folder.parent

@@ -16,6 +16,7 @@ from typing import cast
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.policies import Budget, Policy, PolicyError, Suppression
+from gguf_audit.policies.files import read_file
 from gguf_audit.policies.quantizations import bits_of
 from gguf_audit.policies.sizes import size_bytes
 
@@ -25,6 +26,7 @@ __all__ = ["PROFILES", "parse_policy", "profile", "read_policy"]
 PROFILES = ("publish", "deploy")
 _LEVELS = ("error", "warning", "info")
 _FAIL_ON = (*_LEVELS, "never")
+_DOTS = 200
 _HASH = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 
@@ -34,13 +36,7 @@ def read_policy(path: Path, *, requirable: Collection[str]) -> Policy:
 
     ``requirable`` are the words that ``require`` may use. Raises PolicyError.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(LIMITS.policy_bytes + 1)
-    except OSError as error:
-        raise PolicyError(f"can't read {path}: {error.strerror}") from None
-    if len(content) > LIMITS.policy_bytes:
-        raise PolicyError(f"{path} has more than {LIMITS.policy_bytes:,} bytes: that is no policy")
+    content = read_file(path, limit_bytes=LIMITS.policy_bytes)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -59,9 +55,15 @@ def profile(name: str) -> Policy:
 
 def parse_policy(text: str, *, name: str, requirable: Collection[str]) -> Policy:
     """Return the policy of a TOML text; ``name`` is what messages call it."""
+    for number, line in enumerate(text.split("\n"), 1):
+        # tomllib takes time that grows with the square of a dotted key's parts.
+        if line.count(".") > _DOTS:
+            raise PolicyError(f"{name}, line {number}: more than {_DOTS} dots in a line")
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise PolicyError(f"{name} is nested too deeply") from None
+    except ValueError as error:  # of TOML, and of numbers with thousands of digits
         raise PolicyError(f"{name}: {error}") from None
     root = _Table(document, _Places(name, text))
     allow, budget = root.table("allow"), root.table("budget")
