@@ -21,6 +21,7 @@ __all__ = [
     "QUESTION_AGAIN",
     "RESULT",
     "SYSTEM",
+    "TEMPLATE",
     "THOUGHT",
     "TOOL",
     "Analysis",
@@ -34,12 +35,16 @@ __all__ = [
     "Suspicion",
     "SuspicionKind",
     "Variables",
+    "template_key",
+    "template_name",
 ]
 
 Variables = Mapping[str, Json]
 
 #: The template that is taken where nobody names another.
 DEFAULT = "default"
+#: Where a GGUF file has its default template; others stand under ``TEMPLATE.name``.
+TEMPLATE = "tokenizer.chat_template"
 
 QUESTION = "How many moons does Mars have?"
 QUESTION_AGAIN = "And how many does Venus have?"
@@ -231,3 +236,19 @@ class Chat:
     def find(self, name: str = DEFAULT) -> ChatTemplate | None:
         """Return the first template of a name."""
         return next((each for each in self.templates if each.name == name), None)
+
+
+def template_key(name: str) -> str:
+    """Return the key of a template."""
+    return TEMPLATE if name == DEFAULT else f"{TEMPLATE}.{name}"
+
+
+def template_name(key: str) -> str | None:
+    """Return which template a key holds, ``None`` if it holds none.
+
+    C code takes a key for what stands before its first NUL.
+    """
+    seen = key.partition("\0")[0]
+    if seen != TEMPLATE and not seen.startswith(f"{TEMPLATE}."):
+        return None
+    return seen.removeprefix(TEMPLATE).removeprefix(".") or DEFAULT

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gguf_audit.chat import DEFAULT, Analysis, Chat, ChatTemplate, Exceeded
+from gguf_audit.chat import Analysis, Chat, ChatTemplate, Exceeded, template_name
 from gguf_audit.limits import LIMITS
 from gguf_audit.runtime.generation import Generation
-from gguf_audit.subject import Absent, Array, Checkpoint, Gguf, Json
+from gguf_audit.subject import Absent, Array, Checkpoint, Gguf
 
 if TYPE_CHECKING:
     from gguf_audit.probes.templates import Analyst
 
-__all__ = ["TEMPLATE", "chat_of", "chat_of_reference", "has_template", "reference_ends"]
-
-TEMPLATE = "tokenizer.chat_template"
+__all__ = ["chat_of", "chat_of_reference", "has_template"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,7 @@ class _Found:
 
 def has_template(gguf: Gguf) -> bool:
     """Tell whether a file has any template."""
-    return any(_is_template(key) for key in gguf.fields)
+    return any(template_name(key) is not None for key in gguf.fields)
 
 
 def chat_of(gguf: Gguf, tokens: Generation | None, analyst: Callable[[], Analyst]) -> Chat:
@@ -49,28 +47,6 @@ def chat_of_reference(checkpoint: Checkpoint, chat: Chat, analyst: Callable[[], 
         for each in checkpoint.template_files
     ]
     return _analysed(found, analyst, bos=chat.bos, eos=chat.eos)
-
-
-def reference_ends(checkpoint: Checkpoint) -> frozenset[int] | None:
-    """Return the ids at which a reference ends generation; AuditError.
-
-    ``generation_config.json`` goes before the tokenizer's own, as in transformers.
-    """
-    for part in (checkpoint.generation_config, checkpoint.config):
-        ids = None if isinstance(part, Absent) else part.get("eos_token_id")
-        ends = frozenset(_ids(ids))
-        if ends:
-            return ends
-    tokenizer = checkpoint.tokenizer
-    if isinstance(tokenizer, Absent) or "eos" not in tokenizer.special_ids:
-        return None
-    return frozenset({tokenizer.special_ids["eos"]})
-
-
-def _ids(value: Json) -> Iterator[int]:
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, int) and not isinstance(each, bool):
-            yield each
 
 
 def _text(tokens: Generation | None, name: str) -> str:
@@ -106,17 +82,12 @@ def _analysed(found: list[_Found], analyst: Callable[[], Analyst], *, bos: str, 
 def _stored(gguf: Gguf) -> Iterator[_Found]:
     """Yield what a file holds under a template's key, or one that C code takes for it."""
     for key, field in gguf.fields.items():
-        if not _is_template(key):
+        name = template_name(key)
+        if name is None:
             continue
-        name = key.partition("\0")[0].removeprefix(TEMPLATE).removeprefix(".") or DEFAULT
         value = field.value
         texts = [value] if isinstance(value, str) else []
         if isinstance(value, Array):
             texts = [item for item in value.items() if isinstance(item, str)]
         for text in texts:
             yield _Found(name=name, place=key, offset=field.offset, text=text)
-
-
-def _is_template(key: str) -> bool:
-    seen = key.partition("\0")[0]
-    return seen == TEMPLATE or seen.startswith(f"{TEMPLATE}.")

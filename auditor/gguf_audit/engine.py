@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, assert_never
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
-from gguf_audit.chats import reference_ends
 from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import (
     AuditError,
@@ -59,6 +58,7 @@ from gguf_audit.rule import (
     fix_command,
     kept_to,
 )
+from gguf_audit.runtime.generation import reference_ends
 from gguf_audit.sets import audit_set, member_of, pairs_of, sets_of
 from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.targets import Located, Targets
@@ -638,10 +638,14 @@ class _Audit:
         if isinstance(conversion, Absent) or self.evidence.model.generation is None:
             return None
         try:
-            return reference_ends(conversion.checkpoint)
+            ends = reference_ends(conversion.checkpoint)
+            tokenizer = conversion.checkpoint.tokenizer
         except AuditError as error:
             self.evidence.missed(error)
             return None
+        if not ends and not isinstance(tokenizer, Absent) and "eos" in tokenizer.special_ids:
+            ends = frozenset({tokenizer.special_ids["eos"]})
+        return ends or None
 
     def _note(self, skip: Skip) -> None:
         if skip.rule not in self.wanted.ignored:

@@ -127,7 +127,7 @@ def _sum(source: ByteSource, value: Json) -> Sum:
                 status=status,
             )
         case _:
-            raise _malformed(source, f"{str(value)[:200]} is no entry of one")
+            raise _malformed(source, f"{str(value)[: LIMITS.shown_characters]} is no entry of one")
 
 
 def _malformed(source: ByteSource, reason: str) -> MalformedError:

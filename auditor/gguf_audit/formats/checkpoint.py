@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from gguf_audit.chat import DEFAULT, template_key, template_name
 from gguf_audit.errors import MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
@@ -45,7 +46,6 @@ __all__ = ["checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
 _CONFIG = "config.json"
 _JINJA = "chat_template.jinja"
 _ADDITIONAL = "additional_chat_templates"
-_TEMPLATE = "tokenizer.chat_template"
 #: Name of a special token -> how its key in a GGUF spells it (gguf-py/gguf/constants.py).
 _STORED = {
     "bos": "bos",
@@ -177,11 +177,7 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
         load_tokenizer=lambda: _stored_tokenizer(gguf),
         load_vocabulary=once(lambda: stored_vocabulary(gguf)),
         load_template_files=lambda: tuple(
-            TemplateFile(
-                name=name,
-                place=_TEMPLATE if name == "default" else f"{_TEMPLATE}.{name}",
-                text=text,
-            )
+            TemplateFile(name=name, place=template_key(name), text=text)
             for name, text in _stored_templates(gguf).items()
         ),
         gguf=gguf,
@@ -189,13 +185,12 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
 
 
 def _stored_templates(gguf: Gguf) -> dict[str, str]:
-    stored = {key.removeprefix(_TEMPLATE): gguf.string(key) for key in gguf.fields}
     named = {
-        name.removeprefix(".") or "default": template
-        for name, template in stored.items()
-        if template is not None and (not name or name.startswith("."))
+        name: template
+        for key in gguf.fields
+        if (name := template_name(key)) is not None and (template := gguf.string(key)) is not None
     }
-    return dict(sorted(named.items(), key=lambda item: item[0] != "default"))
+    return dict(sorted(named.items(), key=lambda item: item[0] != DEFAULT))
 
 
 def _stored_tokenizer(gguf: Gguf) -> Tokenizer | Absent:
@@ -379,7 +374,7 @@ def _from_config(value: Json) -> dict[str, str]:
         template = entry.get("template") if isinstance(entry, dict) else None
         if isinstance(name, str) and name and isinstance(template, str):
             templates[_key_of(name)] = template
-    return dict(sorted(templates.items(), key=lambda item: item[0] != "default"))
+    return dict(sorted(templates.items(), key=lambda item: item[0] != DEFAULT))
 
 
 def _key_of(name: str) -> str:

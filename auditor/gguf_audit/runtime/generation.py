@@ -1,4 +1,4 @@
-"""Which tokens open a prompt and which end an answer, as llama.cpp sees a vocabulary."""
+"""Which tokens open a prompt and which end an answer: llama.cpp's, and a reference's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gguf_audit.runtime.vocabulary import (
     id_in_effect,
     tokens,
 )
-from gguf_audit.subject import Gguf
+from gguf_audit.subject import Absent, Checkpoint, Gguf, Json
 
-__all__ = ["Generation", "generation"]
+__all__ = ["Generation", "generation", "reference_ends"]
 
 #: How a token begins that templates print and people don't; what ends generation by its
 #: text begins so as well.
@@ -54,3 +54,30 @@ def generation(gguf: Gguf) -> Generation | None:
     }
     texts = stored.some({*special.values(), *ending.values()}, _MARKERS)
     return Generation(texts=texts, special=special, ends=end_tokens(texts.items(), ending))
+
+
+def reference_ends(checkpoint: Checkpoint) -> frozenset[int]:
+    """Return the ids at which a reference ends, as its own library does; AuditError.
+
+    ``config.json`` is asked only where its list has the tokenizer's own end in it: many
+    hold ids of another tokenizer than the one beside them. Empty where neither says it.
+    """
+    generated = checkpoint.generation_config
+    found = None if isinstance(generated, Absent) else generated.get("eos_token_id")
+    if found is None:
+        found = _of_config(checkpoint.config)
+        tokenizer = checkpoint.tokenizer
+        own = None if isinstance(tokenizer, Absent) else tokenizer.special_ids.get("eos")
+        if not isinstance(found, list) or own not in found:
+            return frozenset()
+    ids = found if isinstance(found, list) else [found]
+    return frozenset(id_ for id_ in ids if type(id_) is int and id_ >= 0)
+
+
+def _of_config(config: Mapping[str, Json] | Absent) -> Json:
+    if isinstance(config, Absent):
+        return None
+    text = config.get("text_config")
+    inner = text.get("eos_token_id") if isinstance(text, dict) else None
+    outer = config.get("eos_token_id")
+    return inner if outer is None else outer

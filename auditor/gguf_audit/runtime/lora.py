@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 from gguf_audit.subject import Gguf, Tensor
 
-__all__ = ["EMBEDDING", "Pair", "Pairs", "pairs_of"]
+__all__ = ["ALPHA", "EMBEDDING", "INVOCATION", "Pair", "Pairs", "pairs_of"]
 
+ALPHA = "adapter.lora.alpha"
+#: The tokens that activate an aLoRA.
+INVOCATION = "adapter.alora.invocation_tokens"
 #: Kept in the layout of an embedding: A and B stand the other way round.
 EMBEDDING = "token_embd.weight"
 _A, _B, _NORM = ".lora_a", ".lora_b", "_norm.weight"

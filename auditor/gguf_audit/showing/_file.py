@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 
+from gguf_audit.chat import TEMPLATE
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.gathering import Evidence, gather
@@ -25,8 +26,6 @@ from gguf_audit.targets import Located
 from gguf_audit.verdict import FileSummary, Problem
 
 __all__ = ["show_file"]
-
-TEMPLATE = "tokenizer.chat_template"
 
 
 def show_file(located: Located) -> Overview:

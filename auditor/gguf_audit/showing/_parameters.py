@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gguf_audit import arch
+from gguf_audit.chat import TEMPLATE
 from gguf_audit.errors import AuditError
 from gguf_audit.layout import CacheLayout, Chunked, Latent, Sliding
 from gguf_audit.overview import Entry, Group
@@ -52,7 +53,7 @@ _BEGINNINGS: Mapping[str, str] = {
 }
 #: How a full key begins -> its group, the longer beginning first.
 _GENERAL: Mapping[str, str] = {
-    "tokenizer.chat_template": "template",
+    TEMPLATE: "template",
     "tokenizer.": "tokenizer",
     "general.file_type": "file",
     "general.quantization_version": "file",

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gguf_audit import arch
+from gguf_audit.chat import TEMPLATE, template_key
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.expectation import expected_fields, lacks
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
 from gguf_audit.runtime.vocabulary import SPECIAL_KEYS
 from gguf_audit.showing._cache import cache_of
-from gguf_audit.showing._file import TEMPLATE, sized
+from gguf_audit.showing._file import sized
 from gguf_audit.showing._parameters import grouped, parameters
 from gguf_audit.subject import Absent, Checkpoint, Fields
 from gguf_audit.verdict import Problem, ReferenceFacts
@@ -131,5 +132,4 @@ def _templates(checkpoint: Checkpoint, gaps: _Gaps) -> Iterator[tuple[str, Entry
         note = "the checkpoint has none"
         yield "template", Entry(name=TEMPLATE, value=None, origin="reference", note=note)
     for name, text in templates.items():
-        key = TEMPLATE if name == "default" else f"{TEMPLATE}.{name}"
-        yield "template", Entry(name=key, value=sized(text), origin="reference")
+        yield "template", Entry(name=template_key(name), value=sized(text), origin="reference")

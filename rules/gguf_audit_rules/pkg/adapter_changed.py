@@ -34,11 +34,10 @@ from gguf_audit.rule import (
     Rule,
     Severity,
 )
-from gguf_audit.runtime.lora import EMBEDDING, pairs_of
+from gguf_audit.runtime.lora import EMBEDDING, INVOCATION, pairs_of
 from gguf_audit.subject import Absent, Gguf, PeftAdapter
 from gguf_audit.where import Where
 
-INVOCATION = "adapter.alora.invocation_tokens"
 MERGE = Reconvert(hint="after merging the adapter into its model")
 #: Halves of which the converter swaps some, transposing their tensor (conversion/deepseek.py).
 TRANSPOSED = ".attn_k_b.weight"

@@ -37,11 +37,10 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.runtime.lora import pairs_of
+from gguf_audit.runtime.lora import ALPHA, pairs_of
 from gguf_audit.subject import Absent, Json, PeftAdapter
 from gguf_audit.where import Where
 
-ALPHA = "adapter.lora.alpha"
 CLOSE = 1e-4
 
 

@@ -23,14 +23,12 @@ from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.runtime.lora import EMBEDDING, Pair, Pairs, pairs_of
+from gguf_audit.runtime.lora import ALPHA, EMBEDDING, INVOCATION, Pair, Pairs, pairs_of
 from gguf_audit.subject import Absent, Array, Gguf, ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 
-ALPHA = "adapter.lora.alpha"
 OUTPUT = "output.weight"
-INVOCATION = "adapter.alora.invocation_tokens"
 NAMED = (("general.type", "adapter"), ("adapter.type", "lora"))
 TEXTS = ("adapter.lora.task_name", "adapter.lora.prompt_prefix")
 

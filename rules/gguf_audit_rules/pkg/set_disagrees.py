@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gguf_audit import arch
+from gguf_audit.chat import TEMPLATE
 from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
 from gguf_audit.rule import Hit, OnSet, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin, Scalar
@@ -35,7 +36,6 @@ NAMES = frozenset(
     f"general.{name}"
     for name in ("basename", "finetune", "license", "name", "organization", "size_label", "version")
 )
-TEMPLATE = "tokenizer.chat_template"
 PADDING = "tokenizer.ggml.padding_token_id"
 #: What older converters left out and llama.cpp takes for false.
 FALSE = frozenset({"tokenizer.ggml.add_eos_token", "tokenizer.ggml.add_sep_token"})

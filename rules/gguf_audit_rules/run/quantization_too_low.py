@@ -53,7 +53,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             f"{budget.quantization} has, has {_told(bits)}"
         ),
         where=Where(),
-        expected=budget.quantization,
+        expected=_told(budget.least_bits),
         actual=_told(bits),
         level=Severity.ERROR,
     )

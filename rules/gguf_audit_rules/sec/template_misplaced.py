@@ -19,20 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gguf_audit.chat import template_name
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, RemoveKey, Rule, Severity
 from gguf_audit.subject import Array
 from gguf_audit.where import Where
-
-KEY = "tokenizer.chat_template"
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each key with a value that is no text."""
     del settings
     for key, field in model.gguf.fields.items():
-        seen = key.partition("\0")[0]
-        if (seen != KEY and not seen.startswith(f"{KEY}.")) or isinstance(field.value, str):
+        if template_name(key) is None or isinstance(field.value, str):
             continue
         kind = "an array" if isinstance(field.value, Array) else "a number"
         yield Hit(

@@ -21,7 +21,7 @@ gguf-py `gguf/vocab.py: SpecialVocab._set_special_token` (lists are no ids).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import (
@@ -35,7 +35,8 @@ from gguf_audit.rule import (
     SetSpecialId,
     Severity,
 )
-from gguf_audit.subject import Absent, Checkpoint, Gguf, Json, Tokenizer, Vocabulary
+from gguf_audit.runtime.generation import reference_ends
+from gguf_audit.subject import Absent, Gguf, Tokenizer, Vocabulary
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import (
     SPECIAL_KEYS,
@@ -68,7 +69,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     kept = end_tokens(enumerate(right.texts), _right(gguf, tokenizer, len(listed)))
     known = [
         id_
-        for id_ in _wanted(checkpoint, tokenizer)
+        for id_ in sorted(reference_ends(checkpoint))
         if _is_same(right, listed, id_) and right.types[id_] in (CONTROL, USER_DEFINED)
     ]
     lost = [id_ for id_ in known if id_ not in ends]
@@ -125,31 +126,6 @@ def _right(gguf: Gguf, tokenizer: Tokenizer, rows: int) -> dict[str, int]:
             ids["eos"] = default
     named = tokenizer.special_ids
     return ids | {name: named[name] for name in ENDING if named.get(name, rows) < rows}
-
-
-def _wanted(checkpoint: Checkpoint, tokenizer: Tokenizer) -> list[int]:
-    """Return the ids at which the reference ends, as its own library does.
-
-    ``config.json`` is asked only where its list has the tokenizer's own end in it: many
-    hold ids of another tokenizer than the one beside them.
-    """
-    generation = checkpoint.generation_config
-    found = None if isinstance(generation, Absent) else generation.get("eos_token_id")
-    if found is None:
-        found = _of_config(checkpoint.config)
-        if not isinstance(found, list) or tokenizer.special_ids.get("eos") not in found:
-            return []
-    ids = found if isinstance(found, list) else [found]
-    return [id_ for id_ in ids if type(id_) is int and id_ >= 0]
-
-
-def _of_config(config: Mapping[str, Json] | Absent) -> Json:
-    if isinstance(config, Absent):
-        return None
-    text = config.get("text_config")
-    inner = text.get("eos_token_id") if isinstance(text, dict) else None
-    outer = config.get("eos_token_id")
-    return inner if outer is None else outer
 
 
 def _is_same(right: Vocabulary, listed: Sequence[str], id_: int) -> bool:

@@ -6,7 +6,7 @@ the vocabulary stand behind it, up to the next message: markers that begin with 
 `|`. One of them has to be in the set with which llama.cpp
 ends generation: `eos`, `eot` and `eom`, and tokens that it knows by their text. Where the
 reference generates on after that token as well, it is worth knowing; where it doesn't, it is
-an error.
+an error; without a reference it is a warning.
 
 ## Why it matters
 The model ends its answer and nobody notices: it goes on with the user's next question, until
@@ -25,18 +25,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gguf_audit.chat import ANSWER, DEFAULT, QUESTION_AGAIN, Analysis
+from gguf_audit.chat import ANSWER, DEFAULT, QUESTION_AGAIN, TEMPLATE, Analysis
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, Need, OnModel, Outcome, Rule, SetSpecialId, Severity
 from gguf_audit.runtime.generation import Generation
 from gguf_audit.runtime.vocabulary import SPECIAL_KEYS
 from gguf_audit.where import Where
 from gguf_audit_rules._chat import analysed, chat_of, shown
+from gguf_audit_rules.tok._vocabulary import TYPES, TokenType
 
-#: Types of tokens that are looked for whole: control and user-defined.
-MARKED = (3, 4)
-TYPES = "tokenizer.ggml.token_type"
-TEMPLATE = "tokenizer.chat_template"
+#: Types of tokens that are looked for whole.
+MARKED = (TokenType.CONTROL, TokenType.USER_DEFINED)
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gguf_audit.chat import template_name
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import (
     Hit,
@@ -36,7 +37,7 @@ from gguf_audit.rule import (
 )
 from gguf_audit.subject import Absent, Gguf
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import MODEL, SPECIAL_KEYS, special_id, tokens
+from gguf_audit_rules.tok._vocabulary import ADD_BOS, MODEL, SPECIAL_KEYS, special_id, tokens
 
 #: Without bos and eos generation itself goes wrong. llama.cpp pads nothing, and who
 #: trains on a model often gives it another padding token on purpose.
@@ -87,14 +88,10 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
 
 def _is_never_begun_with(gguf: Gguf) -> bool:
     """Tell whether nothing puts a begin token in front: published Qwen files lack its id."""
-    adds = gguf.fields.get("tokenizer.ggml.add_bos_token")
+    adds = gguf.fields.get(ADD_BOS)
     if adds is None or adds.value is not False:
         return False
-    texts = (
-        field.value
-        for key, field in gguf.fields.items()
-        if key.startswith("tokenizer.chat_template")
-    )
+    texts = (field.value for key, field in gguf.fields.items() if template_name(key) is not None)
     return not any(isinstance(text, str) and "bos_token" in text for text in texts)
 
 

@@ -24,9 +24,9 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import TOKENS, embedding_rows, tokens
+from gguf_audit_rules.tok._vocabulary import SCORES, TOKENS, TYPES, embedding_rows, tokens
 
-PARALLEL = ("tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+PARALLEL = (SCORES, TYPES)
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:

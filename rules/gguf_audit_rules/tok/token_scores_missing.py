@@ -23,9 +23,7 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Origin
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import MODEL, SCORED, tokens
-
-KEY = "tokenizer.ggml.scores"
+from gguf_audit_rules.tok._vocabulary import MODEL, SCORED, SCORES, tokens
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -33,12 +31,12 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     del settings
     gguf = model.gguf
     kind = gguf.string(MODEL)
-    if kind not in SCORED or tokens(gguf) is None or KEY in gguf.fields:
+    if kind not in SCORED or tokens(gguf) is None or SCORES in gguf.fields:
         return
     yield Hit(
-        message=f"needs a score for each token of its {kind!r} vocabulary, {KEY} is absent: "
+        message=f"needs a score for each token of its {kind!r} vocabulary, {SCORES} is absent: "
         "llama.cpp takes 0 for all",
-        where=Where(key=KEY),
+        where=Where(key=SCORES),
         expected="one score per token",
         actual=None,
         origin=Origin.RUNTIME_DEFAULT,

@@ -45,10 +45,9 @@ from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation, window
 from gguf_audit.subject import Absent, Gguf, Scalar
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, tokens
+from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, SCORES, tokens
 
 PREFIX = "tokenizer.ggml.add_space_prefix"
-SCORES = "tokenizer.ggml.scores"
 #: What stands for a space in a vocabulary of pieces, and of bytes.
 SPACES = frozenset({"\u2581", "\u0120"})
 #: Differences that are shown, and ids of each.

@@ -26,11 +26,20 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent, Gguf
 from gguf_audit.where import Where
-from gguf_audit_rules.tok._vocabulary import MERGED, MERGES, MODEL, NO_VOCABULARY, PRE, TOKENS
+from gguf_audit_rules.tok._vocabulary import (
+    MERGED,
+    MERGES,
+    MODEL,
+    NO_VOCABULARY,
+    PRE,
+    SCORES,
+    TOKENS,
+    TYPES,
+)
 
 #: Its splitter works without merges, so llama.cpp doesn't insist on them.
 MERGELESS = "kimi-k2"
-PARTS = (MODEL, TOKENS, MERGES, PRE, "tokenizer.ggml.scores", "tokenizer.ggml.token_type")
+PARTS = (MODEL, TOKENS, MERGES, PRE, SCORES, TYPES)
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:

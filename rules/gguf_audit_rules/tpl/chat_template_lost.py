@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from gguf_audit.chat import TEMPLATE
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import (
     Hit,
@@ -38,13 +39,11 @@ from gguf_audit.rule import (
 from gguf_audit.subject import Absent, Array, Field, Scalar
 from gguf_audit.where import Where
 
-KEY = "tokenizer.chat_template"
-
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit if the default template is gone."""
     del settings
-    stored = conversion.model.gguf.fields.get(KEY)
+    stored = conversion.model.gguf.fields.get(TEMPLATE)
     found = _without_template(stored)
     if found is None:
         return
@@ -56,8 +55,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if not template:
         return
     yield Hit(
-        message=f"needs the reference's chat template, {KEY} is {found}",
-        where=Where(key=KEY, offset=None if stored is None else stored.offset),
+        message=f"needs the reference's chat template, {TEMPLATE} is {found}",
+        where=Where(key=TEMPLATE, offset=None if stored is None else stored.offset),
         expected=template,
         actual=None if stored is None else _plain(stored),
         level=Severity.ERROR,

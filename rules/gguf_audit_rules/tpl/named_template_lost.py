@@ -20,13 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gguf_audit.chat import DEFAULT
+from gguf_audit.chat import DEFAULT, TEMPLATE, template_key
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.where import Where
-
-KEY = "tokenizer.chat_template"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -36,7 +34,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     if isinstance(templates, Absent):
         return
     for name, template in templates.items():
-        key = f"{KEY}.{name}"
+        key = template_key(name)
         if name != DEFAULT and template and conversion.model.gguf.string(key) is None:
             yield Hit(
                 message=f"needs the reference's chat template {name!r}, {key} is absent",
@@ -44,7 +42,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
                 expected=template,
                 level=Severity.WARNING,
                 repair=Reconvert(),
-                also=(KEY,),
+                also=(TEMPLATE,),
             )
 
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.chat import TEMPLATE as KEY
 from gguf_audit.evidence import Conversion
 from gguf_audit.rule import Hit, NoEvidence, SetChatTemplate, Severity
 from gguf_audit.subject import Absent
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
-from gguf_audit_rules.tpl.chat_template_lost import KEY, check
+from gguf_audit_rules.tpl.chat_template_lost import check
 from rule_subjects import LLAMA, SETTINGS, checkpoint, conversion, offset
 
 TEMPLATE = "{{ bos_token }}"
