@@ -116,6 +116,8 @@ class Limits:
     remote_tries: int = 5
     #: Model card beside a file; the longest published ones are under 200 KiB.
     readme_bytes: int = MIB
+    #: Read of ``settings.json`` of LM Studio, of which one path is wanted.
+    store_settings_bytes: int = MIB
     #: A policy, which a person writes.
     policy_bytes: int = MIB
     #: An earlier report, of thousands of models perhaps.
@@ -139,6 +141,12 @@ class Limits:
     tokenizer_output_bytes: int = 8 * MIB
     #: Characters of a chat template that is parsed; the longest published one has 20,000.
     template_characters: int = MIB
+    #: Operands inside operands that are looked into: each is a call inside a call.
+    template_depth: int = 40
+    #: Characters of a string that an expression without variables is worked out to.
+    folded_characters: int = 10_000
+    #: Above this length a repeated string isn't worked out.
+    folded_product: int = 100_000
     #: Templates of one file or checkpoint that are parsed; four are real.
     templates: int = 64
     #: How long those of one file may take before no other of them is begun.

@@ -24,7 +24,6 @@ __all__ = ["stored"]
 _REGISTRY, _NAMESPACE, _TAG = "registry.ollama.ai", "library", "latest"
 #: Layers of which Ollama makes GGUF files for llama.cpp.
 _GGUF_LAYERS = ("model", "projector", "adapter")
-_SETTINGS_BYTES = 1 << 20
 
 
 def stored(store: str, target: str) -> Iterator[Located]:
@@ -174,6 +173,6 @@ def _lm_studio_folder() -> Path:
 def _text(path: Path) -> str:
     try:
         file = FileSource(path)
-        return file.read(0, min(file.size, _SETTINGS_BYTES)).decode("utf-8", "replace")
+        return file.read(0, min(file.size, LIMITS.store_settings_bytes)).decode("utf-8", "replace")
     except SourceError:
         return ""

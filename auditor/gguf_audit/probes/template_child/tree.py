@@ -11,13 +11,10 @@ from typing import Any
 
 from jinja2 import nodes
 
+from gguf_audit.limits import LIMITS
+
 __all__ = ["Tree", "format_of", "target_of"]
 
-#: Folded strings may be so long, in characters.
-_FOLDED = 10_000
-#: Factors and repetitions up to here are computed.
-_COMPUTED = 100_000
-_DEEP = 40
 #: Methods and filters whose value is as much text of a message as what they are given.
 _KEEPING = frozenset(
     {
@@ -117,7 +114,7 @@ class Tree:
 
     def holds_content(self, node: nodes.Node, depth: int = 0) -> bool:
         """Tell whether an expression's value is text of a message."""
-        if depth > _DEEP:
+        if depth > LIMITS.template_depth:
             return False
         deeper = depth + 1
         match node:
@@ -161,7 +158,7 @@ class Tree:
 
     def fold(self, node: nodes.Node | None, depth: int = 0) -> Any:
         """Return the value of a constant expression, ``None`` where it isn't a cheap one."""
-        if node is None or depth > _DEEP:
+        if node is None or depth > LIMITS.template_depth:
             return None
         deeper = depth + 1
         match node:
@@ -201,7 +198,7 @@ class Tree:
             case "join", list(), []:
                 return _joined(value)
             case "join", list(), [str() as between]:
-                return between.join(map(str, value))[:_FOLDED]
+                return between.join(map(str, value))[: LIMITS.folded_characters]
             # Escaping changes nothing of what a way into the interpreter is spelled with.
             case "join" | "trim" | "string" | "safe" | "e" | "escape" | "forceescape", str(), _:
                 return value
@@ -210,7 +207,7 @@ class Tree:
             case "lower" | "upper", str(), _:
                 return value.lower() if node.name == "lower" else value.upper()
             case "replace", str(), [str() as old, str() as new]:
-                return value.replace(old, new)[:_FOLDED]
+                return value.replace(old, new)[: LIMITS.folded_characters]
             case "first", str() | list(), _ if value:
                 return value[0]
             case "last", str() | list(), _ if value:
@@ -241,15 +238,15 @@ def target_of(node: nodes.Node) -> str | None:
 def _joined(items: list[Any]) -> str | None:
     if any(item is None for item in items):
         return None
-    return "".join(map(str, items))[:_FOLDED]
+    return "".join(map(str, items))[: LIMITS.folded_characters]
 
 
 def _called(value: Any, method: str, arguments: list[Any]) -> Any:
     match value, method, arguments:
         case str(), "join", [list() as items]:
-            return value.join(map(str, items))[:_FOLDED]
+            return value.join(map(str, items))[: LIMITS.folded_characters]
         case str(), "replace", [str() as old, str() as new]:
-            return value.replace(old, new)[:_FOLDED]
+            return value.replace(old, new)[: LIMITS.folded_characters]
         case str(), "lower" | "upper" | "strip", []:
             return getattr(value, method)()
         case _:
@@ -262,14 +259,14 @@ def _percent(form: str, values: list[Any]) -> str | None:
         return None
     parts = form.split("%s")
     return "".join(part + str(value) for part, value in zip(parts, [*values, ""], strict=True))[
-        :_FOLDED
+        : LIMITS.folded_characters
     ]
 
 
 def _computed(node: nodes.BinExpr, left: Any, right: Any) -> Any:
     match node, left, right:
         case nodes.Add(), str(), str():
-            return (left + right)[:_FOLDED]
+            return (left + right)[: LIMITS.folded_characters]
         case nodes.Add(), list(), list():
             return left + right
         case (
@@ -284,7 +281,11 @@ def _computed(node: nodes.BinExpr, left: Any, right: Any) -> Any:
             # Beyond any bound that matters; never computed.
             return left**right if 0 <= right <= 30 and abs(left) <= 10**6 else 10**30
         case nodes.Mul(), str(), int():
-            return (left * right)[:_FOLDED] if right * len(left) <= _COMPUTED else None
+            return (
+                (left * right)[: LIMITS.folded_characters]
+                if right * len(left) <= LIMITS.folded_product
+                else None
+            )
         case nodes.Mod(), str(), _ if right is not None:
             return _percent(left, right if isinstance(right, list) else [right])
         case _:
