@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -347,3 +348,14 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others_audited(tmp_path: Path) -
     assert [problem.code for problem in unread.errors] == ["source"]
     with pytest.raises(ZeroDivisionError):
         audit_targets([str(good)], **asked, debug=True)
+
+
+def test_what_is_no_file_in_a_reference_is_not_one_that_is_missing(
+    model: Path, checkpoint: Path
+) -> None:
+    place = checkpoint / "generation_config.json"
+    os.mkfifo(place)
+    assert [error.code for error in audit(model, against=checkpoint).errors] == ["reference"]
+    place.unlink()
+    place.symlink_to("nowhere")
+    assert [error.code for error in audit(model, against=checkpoint).errors] == ["reference"]
