@@ -15,6 +15,7 @@ from gguf_audit.subject import Json, ValueType
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
 from llama_tensors import llama_tensors
+from public_reports import rows
 from rule_subjects import LLAMA
 from test_companions import write, write_json
 
@@ -43,6 +44,7 @@ def bad(*subjects: SubjectReport) -> list[str]:
     ]
 
 
+@rows("mmp-001 mmp-002")
 @pytest.mark.parametrize("width", [56, 80])
 def test_the_projector_of_a_model_of_another_size(tmp_path: Path, width: int) -> None:
     # nonsense captions, or neither of the two loads
@@ -53,6 +55,7 @@ def test_the_projector_of_a_model_of_another_size(tmp_path: Path, width: int) ->
     assert bad(audit(projector, against=model)) == ["PKG035"]
 
 
+@rows("mmp-005")
 def test_a_text_model_converted_as_one_that_sees_nothing(tmp_path: Path) -> None:
     # a fine-tune of an omni model as plain qwen3moe: 64 against 256
     keys: Mapping[str, FieldValue] = {
@@ -74,6 +77,7 @@ def test_a_text_model_converted_as_one_that_sees_nothing(tmp_path: Path) -> None
     assert bad(*audit_targets([str(tmp_path)], rules=ALL).subjects) == ["PKG036"]
 
 
+@rows("mmp-007")
 @pytest.mark.parametrize(
     ("std", "published", "found"),
     [
@@ -122,13 +126,15 @@ def test_the_mean_written_for_the_deviation(
     assert bad(audit(file, against=tmp_path / "hf")) == found
 
 
+@rows("mmp-009")
 def test_a_projector_without_a_type(tmp_path: Path) -> None:
     keys = {key: value for key, value in GEMMA.items() if key != "clip.projector_type"}
     assert bad(audit(write(tmp_path, "mmproj", keys, GEMMA_TENSORS))) == ["PKG031"]
 
 
+@rows("emb-011 emb-012 emb-013")
 @pytest.mark.parametrize(
-    ("architecture", "rows", "found"),
+    ("architecture", "labels", "found"),
     [
         # scores of 1e-20
         ("qwen3", None, ["PKG048"]),
@@ -140,7 +146,7 @@ def test_a_projector_without_a_type(tmp_path: Path) -> None:
     ],
 )
 def test_a_reranker_without_its_head(
-    tmp_path: Path, architecture: str, rows: int | None, found: list[str]
+    tmp_path: Path, architecture: str, labels: int | None, found: list[str]
 ) -> None:
     keys: Mapping[str, FieldValue] = {
         "general.architecture": architecture,
@@ -150,11 +156,12 @@ def test_a_reranker_without_its_head(
     sizes = llama_tensors(
         blocks=3, embedding=64, queries=64, keys=32, feed_forward=128, vocabulary=8
     )
-    head = [] if rows is None else [("cls.output.weight", (64, rows), "F16")]
+    head = [] if labels is None else [("cls.output.weight", (64, labels), "F16")]
     file = write_gguf(tmp_path / "reranker.gguf", keys, [*sizes, *head])
     assert bad(audit(file)) == found
 
 
+@rows("emb-010")
 def test_a_reranker_whose_pooler_the_converter_drops(tmp_path: Path) -> None:
     config: Mapping[str, Json] = {
         "architectures": ["BertForSequenceClassification"],

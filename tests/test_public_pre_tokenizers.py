@@ -30,6 +30,8 @@ class Case:
     about: str
     #: Usual name of the reference's splitter.
     of: str
+    #: Ids of published reports, of which this is one made again.
+    rows: str = ""
     #: A key's other value, ``None`` for a key that is lost.
     changed: Mapping[str, FieldValue | None] = field(default_factory=dict[str, FieldValue | None])
     ignore_merges: bool = False
@@ -41,6 +43,7 @@ class Case:
 CASES = [
     Case(
         about="a file that is older than the key",
+        rows="pre-001",
         of="llama-bpe",
         changed={PRE: None},
         ignore_merges=True,
@@ -49,6 +52,7 @@ CASES = [
     ),
     Case(
         about="a vendor's file of a vision model lacks it",
+        rows="pre-006",
         of="llama-bpe",
         changed={PRE: ""},
         ignore_merges=True,
@@ -57,6 +61,7 @@ CASES = [
     ),
     Case(
         about="a fine-tune whose tokenizer adds no BOS hashes to another name",
+        rows="pre-002",
         of="llama-bpe",
         changed={PRE: "smaug-bpe"},
         ignore_merges=True,
@@ -64,6 +69,7 @@ CASES = [
     ),
     Case(
         about="the same, and nothing in the file says whether a BOS is added",
+        rows="pre-003",
         of="llama-bpe",
         changed={PRE: "smaug-bpe", "tokenizer.ggml.add_bos_token": None},
         ignore_merges=True,
@@ -71,6 +77,7 @@ CASES = [
     ),
     Case(
         about="a name that the converter knows before the runtime does",
+        rows="pre-008",
         of="gpt-2",
         changed={PRE: "olmo-1b"},
         found="TOK020 error",
@@ -82,9 +89,10 @@ CASES = [
         changed={PRE: "default"},
         found="TOK020 error",
     ),
-    Case(about="a name that is newer than an old engine", of="gpt-4o"),
+    Case(about="a name that is newer than an old engine", of="gpt-4o", rows="pre-011"),
     Case(
         about="a vocabulary of pieces without the key",
+        rows="pre-010 pre-012",
         of="llama-bpe",
         changed={"tokenizer.ggml.model": "llama", PRE: None},
     ),

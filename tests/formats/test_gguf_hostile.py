@@ -284,6 +284,12 @@ def test_types_of_values_that_do_not_exist_are_malformed() -> None:
     assert found.where == Where(file="x", offset=37, key="k")
 
 
+def test_a_key_without_a_name_is_malformed() -> None:
+    found = error_of(build_gguf({"a": 1, "": 2}))
+    assert type(found) is MalformedError
+    assert (found.message, found.where) == ("key 2 of 2 has no name", Where(file="x", offset=41))
+
+
 def test_a_body_in_the_other_byte_order_is_told() -> None:
     little, big = build_gguf({"a": 1}), build_gguf({"a": 1}, byte_order="big")
     found = error_of(big[:8] + little[8:])

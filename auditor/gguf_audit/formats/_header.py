@@ -202,6 +202,8 @@ class _Header:
         offset = cursor.position
         cursor.key = None
         length = cursor.u64(f"the length of key {index + 1} of {count}")
+        if length == 0:
+            raise cursor.malformed(f"key {index + 1} of {count} has no name", offset=offset)
         cursor.key = key = self._name(length, self._limits.key_bytes, f"key {index + 1} of {count}")
         at = cursor.position
         code = cursor.u32("the type of the value")
