@@ -646,7 +646,13 @@ MODELS = [
     Model(
         about="a vocabulary split by score without the name of a pre-tokenizer",
         of="gemma-3-270m",
+        rows="pre-010",
         lost=["tokenizer.ggml.pre"],
+    ),
+    Model(
+        about="a vocabulary split by score that names the default",
+        of="gemma-3-270m",
+        set={"tokenizer.ggml.pre": "default"},
     ),
     Model(
         about="a vocabulary split by merges without scores and without types",
@@ -654,7 +660,9 @@ MODELS = [
         rows="typ-008",
         lost=["tokenizer.ggml.token_type"],
     ),
-    Model(about="more rows than tokens, filled up with placeholders", of="qwen3-8b"),
+    Model(
+        about="more rows than tokens, filled up with placeholders", of="qwen3-8b", rows="tok-032"
+    ),
 ]
 
 
