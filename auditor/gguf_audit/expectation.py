@@ -55,14 +55,21 @@ def why_missing(checkpoint: Checkpoint, part: Part) -> str | None:
             templates = checkpoint.chat_templates
             return templates.reason if isinstance(templates, Absent) else None
         case Part.TOKENIZER:
-            tokenizer = checkpoint.tokenizer
-            if isinstance(tokenizer, Absent):
-                return tokenizer.reason
-            if tokenizer.unsure_ids or not tokenizer.complete:
-                return f"{checkpoint.id} doesn't say which ids all of the special tokens have"
-            return None
+            vocabulary = checkpoint.vocabulary
+            reason = vocabulary.reason if isinstance(vocabulary, Absent) else None
+            return _ids_missing(checkpoint) or reason
         case _ as never:
             assert_never(never)
+
+
+def _ids_missing(checkpoint: Checkpoint) -> str | None:
+    """Say why the reference doesn't tell what its special tokens are, ``None`` if it does."""
+    tokenizer = checkpoint.tokenizer
+    if isinstance(tokenizer, Absent):
+        return tokenizer.reason
+    if tokenizer.unsure_ids or not tokenizer.complete:
+        return f"{checkpoint.id} doesn't say which ids all of the special tokens have"
+    return None
 
 
 def lacks(checkpoint: Checkpoint) -> str:
@@ -73,7 +80,7 @@ def lacks(checkpoint: Checkpoint) -> str:
     if why_missing(checkpoint, Part.TEMPLATE) is not None:
         gone.append("chat templates")
     if checkpoint.origin == "card":
-        if why_missing(checkpoint, Part.TOKENIZER) is not None:
+        if _ids_missing(checkpoint) is not None:
             gone.append("special token ids")
         if isinstance(checkpoint.vocabulary, Absent):
             gone.append("vocabulary")
