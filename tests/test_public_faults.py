@@ -543,6 +543,22 @@ class Model:
     alone: str = ""
 
 
+def placeholders(*, of: str, kept: int) -> dict[str, FieldValue]:
+    """Return a recipe's vocabulary of which only so many tokens are the tokenizer's own."""
+    found = make_gguf(read_recipe(of).fields)
+    tokens, merges = (found.array(f"tokenizer.ggml.{name}") for name in ("tokens", "merges"))
+    assert tokens is not None
+    assert merges is not None
+    own, more = tokens.items()[:kept], range(kept, tokens.count)
+    known = {*own}
+    made = [merge for merge in merges.items() if str(merge).replace(" ", "") in known]
+    return {
+        "tokenizer.ggml.tokens": (ValueType.STRING, [*own, *(f"[PAD{id_}]" for id_ in more)]),
+        "tokenizer.ggml.token_type": (ValueType.INT32, [1] * kept + [5] * len(more)),
+        "tokenizer.ggml.merges": (ValueType.STRING, made),
+    }
+
+
 #: Three recurrent layers, then one with attention; the prediction block isn't counted.
 RECURRENT = [True, True, True, False] * 8
 MODELS = [
@@ -661,7 +677,10 @@ MODELS = [
         lost=["tokenizer.ggml.token_type"],
     ),
     Model(
-        about="more rows than tokens, filled up with placeholders", of="qwen3-8b", rows="tok-032"
+        about="more rows than tokens, filled up with placeholders",
+        of="qwen3-8b",
+        rows="tok-032",
+        set=placeholders(of="qwen3-8b", kept=151669),
     ),
 ]
 
