@@ -130,7 +130,8 @@ def test_a_size_in_bytes_that_wraps_to_a_small_one(tmp_path: Path, shape: tuple[
     # 2^64 bytes and a few: as a number of 64 bits only the few, which are in the file.
     few = 4 * shape[0] * shape[1] - (1 << 64)
     file = tmp_path / "model.gguf"
-    file.write_bytes(build_gguf(KEYS, [TensorSpec("w", shape)], data="none") + bytes(few))
+    header = build_gguf(KEYS, [TensorSpec("w", shape)], data="none")
+    file.write_bytes(header + bytes(-len(header) % 32 + few))
     [subject] = audit_targets([str(file)], rules=ALL).subjects
     assert "GGUF001" in [found.rule for found in subject.findings]
 
