@@ -201,11 +201,23 @@ def test_a_broken_tokenizer_is_told_once(tmp_path: Path, checkpoint: Path) -> No
     keys = {**KEYS, "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
     file = write_gguf(tmp_path / "model.gguf", keys)
     subject = audit(file, against=checkpoint, require=frozenset({"tokenizer"}))
-    message = "tokenizer.json: model has to be an object"
-    assert [(error.code, error.message) for error in subject.errors] == [
-        ("malformed", message),
-        ("reference", f"--require tokenizer: {message}"),
+    told = [("malformed", "tokenizer.json: model has to be an object")]
+    assert [(error.code, error.message) for error in subject.errors] == told
+    # Where no rule reads it, who requires it does.
+    alone = audit(file, CAUSE, against=checkpoint, require=frozenset({"tokenizer"}))
+    assert [(error.code, error.message) for error in alone.errors] == told
+
+
+def test_what_is_required_of_no_reference_is_told_once(model: Path, tmp_path: Path) -> None:
+    parts = frozenset({"reference", "tokenizer", "hub"})
+    none = audit(model, CAUSE, require=parts)
+    assert [error.message for error in none.errors] == [
+        "--require hub,reference,tokenizer: no reference was given"
     ]
+    nowhere = audit(model, CAUSE, against=tmp_path / "nowhere" / "at-all", require=parts)
+    [error] = nowhere.errors
+    assert error.message.startswith(f"{tmp_path}/nowhere/at-all: no such file or folder")
+    assert (none.incomplete(), nowhere.incomplete()) == (True, True)
 
 
 def test_rules_on_conversions_wait_for_a_reference(model: Path) -> None:

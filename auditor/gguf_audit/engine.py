@@ -573,7 +573,9 @@ class _Audit:
             )
             for file in self.gguf.files
         )
-        errors = (*self.evidence.errors, *unmet(self.wanted.require, self.wanted.reference))
+        for missing in unmet(self.wanted.require, self.wanted.reference):
+            self.evidence.missed(missing)
+        errors = self.evidence.errors
         for error in (*errors, self.evidence.model.implied):
             if isinstance(error, AuditError):
                 error.forget()

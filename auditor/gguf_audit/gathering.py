@@ -301,19 +301,25 @@ def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
 
 
 def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:
-    """Yield an error for each part of the reference that is required and isn't there."""
-    for part in sorted(Part(name) for name in require):
-        reason = _missing(part, reference)
-        if reason is not None:
-            yield ReferenceUnavailableError(f"--require {part}: {reason}")
+    """Yield an error for each reason why required parts of the reference aren't there.
 
-
-def _missing(part: Part, reference: Reference) -> str | None:
-    if reference is None:
-        return "no reference was given"
+    A reference that can't be read has said so itself; what a part of it raises is yielded
+    as it is, so that who has met it already knows it again.
+    """
     if isinstance(reference, AuditError):
-        return "no reference could be read"
-    try:
-        return why_missing(reference, part)
-    except AuditError as error:
-        return error.message
+        return
+    reasons: dict[str, list[Part]] = {}
+    for part in sorted(Part(name) for name in require):
+        try:
+            reason = _missing(part, reference)
+        except AuditError as error:
+            yield error
+        else:
+            if reason is not None:
+                reasons.setdefault(reason, []).append(part)
+    for reason, parts in reasons.items():
+        yield ReferenceUnavailableError(f"--require {','.join(parts)}: {reason}")
+
+
+def _missing(part: Part, reference: Checkpoint | None) -> str | None:
+    return "no reference was given" if reference is None else why_missing(reference, part)
