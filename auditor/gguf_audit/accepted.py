@@ -109,7 +109,7 @@ def held_against(baseline: Baseline, report: Report, *, ran: AbstractSet[str]) -
         (subject.target, rule, fingerprint)
         for subject in report.subjects
         for fingerprint, (rule, _) in entries(subject).items()
-        if subject.files or subject.kind == "set"
+        if subject.files or (subject.kind == "set" and not subject.errors)
         if fingerprint not in found[subject.target]
         if rule in ran and rule not in {skip.rule for skip in subject.skips}
     )

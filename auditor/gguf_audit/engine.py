@@ -236,6 +236,9 @@ def _matched(
     reports: list[SubjectReport] = []
     for number, target in enumerate(targets):
         own = [item for item in found if item.target == number]
+        if all(item.located.error is not None for item in own):
+            items += own  # Why there is nothing to compare is said already.
+            continue
         tree = next((each.located.tree for each in own if each.located.tree is not None), None)
         paths: dict[str, str] = {}
         try:
@@ -248,7 +251,8 @@ def _matched(
             paths = same(upload)
         except AuditError as error:
             error.message = f"--matches {folder}: {error.message}"
-            reports.append(_unread(Located(target), wanted, error))
+            problem = Problem.of(_placed(error, target))
+            reports.append(SubjectReport(target=target, kind="set", errors=(problem,)))
         items += [
             replace(item, located=replace(item.located, path=paths[item.located.file], tree=None))
             if item.located.file in paths

@@ -67,7 +67,8 @@ def test_an_upload_that_is_not(run: Run, fake: FakeHub, models: Path) -> None:
 def test_what_can_not_be_matched_is_said(run: Run, fake: FakeHub) -> None:
     done = run("check", "sound.gguf", "--matches", ".", "--format", "json", HF_HUB_OFFLINE="0")
     [audited, unmatched] = json.loads(done.stdout)["subjects"]
-    assert (audited["errors"], unmatched["status"]) == ([], "not-audited")
+    assert (audited["errors"], unmatched["kind"]) == ([], "set")
+    assert unmatched["status"] == "not-audited"
     assert [error["message"] for error in unmatched["errors"]] == [
         "--matches .: sound.gguf is no repository that the Hub could be asked for"
     ]
@@ -76,6 +77,34 @@ def test_what_can_not_be_matched_is_said(run: Run, fake: FakeHub) -> None:
     assert none.returncode == 1
     assert "none" in none.stdout
     assert fake.requests
+    told = run("check", "sound.gguf", "--matches", ".", HF_HUB_OFFLINE="0").stdout
+    assert told.splitlines()[-1] == ("1 model: 0 errors, 0 warnings, 0 infos, 1 not fully audited")
+
+
+def test_a_repository_that_can_not_be_listed_is_told_of_once(run: Run) -> None:
+    done = run("check", "owner/model", "--matches", ".", "--offline")
+    why = "--offline or HF_HUB_OFFLINE is set"
+    assert done.stdout.splitlines() == [
+        "NOT AUDITED  owner/model",
+        f"    because   no such file or folder here; {why}, and the local Hub cache has no .gguf file of owner/model",
+        "",
+        "1 model: 0 errors, 0 warnings, 0 infos, 1 not fully audited",
+    ]
+    assert done.returncode == 3
+
+
+def test_an_upload_that_could_not_be_looked_at_leaves_nothing_stale(
+    run: Run, fake: FakeHub, models: Path
+) -> None:
+    fake.files["sound.gguf"] = content(fake.files["sound.gguf"].head[:-1] + b"x")
+    options = ("owner/model", "--ignore", "TOK", "--format", "json", "--matches")
+    (models / "old.json").write_text(run("check", *options, ".", HF_HUB_OFFLINE="0").stdout)
+    held = ("--baseline", "old.json")
+    again = json.loads(run("check", *options, ".", *held, HF_HUB_OFFLINE="0").stdout)
+    assert (again["baseline"]["stale"], again["summary"]["suppressed"]) == ([], 1)
+    unseen = json.loads(run("check", *options, "nowhere", *held, HF_HUB_OFFLINE="0").stdout)
+    assert [subject["status"] for subject in unseen["subjects"]][-1] == "not-audited"
+    assert unseen["baseline"]["stale"] == []
 
 
 def test_sums_pin_what_was_audited(run: Run, fake: FakeHub, models: Path) -> None:

@@ -12,8 +12,8 @@ from gguf_audit.report.style import Detail, Style
 from gguf_audit.report.text import render
 from gguf_audit.rule import Skip
 from gguf_audit.subject import Origin
-from gguf_audit.verdict import NO_REFERENCE, SubjectReport
-from report_examples import CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
+from gguf_audit.verdict import NO_REFERENCE, FileSummary, SubjectReport
+from report_examples import CACHE, CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
 
 PAGES = {
     "KV103": Page(
@@ -99,6 +99,43 @@ def test_clean_and_partial() -> None:
         "\n"
         "2 models: 0 errors, 0 warnings, 0 infos\n"
     )
+
+
+PROJECTOR = SubjectReport(
+    target="mmproj.gguf",
+    kind="mmproj",
+    files=(FileSummary(name="mmproj.gguf", size_bytes=9, header_sha256="cd" * 32),),
+)
+SET = SubjectReport(target=".", kind="set", findings=(CONTEXT,))
+
+
+@pytest.mark.parametrize(
+    ("subjects", "count"),
+    [
+        ([LOST, PROJECTOR], "1 model, 1 other file"),
+        ([LOST, PROJECTOR, PROJECTOR, UNREADABLE], "2 models, 2 other files"),
+        ([PROJECTOR], "1 file"),
+        ([PROJECTOR, PROJECTOR], "2 files"),
+        ([LOST, SET], "1 model"),
+        ([dataclasses.replace(LOST, kind="vocabulary")], "1 model"),
+    ],
+)
+def test_what_is_no_model_is_not_counted_as_one(subjects: list[SubjectReport], count: str) -> None:
+    last = render(report(*subjects)).splitlines()[-1]
+    assert last.partition(":")[0] == count
+
+
+def test_what_goes_with_one_model_hides_nothing_of_its_cache() -> None:
+    row = dataclasses.replace(CACHE.bytes[0], implied=27 * MIB)
+    fine = dataclasses.replace(
+        LOST, findings=(), skips=(), cache=dataclasses.replace(CACHE, bytes=(row,))
+    )
+    table = (
+        "  KV cache in MiB: llama.cpp b11434, one sequence, f16\n"
+        "    tokens   this file   right conversion   full attention\n"
+    )
+    assert table in render(report(fine, PROJECTOR, SET))
+    assert table not in render(report(fine, fine))
 
 
 def test_the_same_finding_over_many_files_is_told_once() -> None:

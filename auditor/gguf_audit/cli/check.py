@@ -57,7 +57,7 @@ Exit codes:
 
 #: How an earlier report begins, or a file that has nothing to lose.
 _REPORT = re.compile(
-    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9,]+ models?: "
+    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9,]+ (model|file)s?[:,] "
     r'|\{\s*"version": 1,\s*"tool": \{\s*"name": "gguf-audit"'
     r'|\{\s*"\$schema": "[^"]*sarif[^"]*",\s*"version": "2.1.0",\s*"runs": \[\s*\{\s*'
     r'"tool": \{\s*"driver": \{\s*"name": "gguf-audit"'

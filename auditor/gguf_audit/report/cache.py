@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gguf_audit.report.style import Detail, Paint, Style, plural
+from gguf_audit.report.wording import models
 from gguf_audit.verdict import BytesAt, Report, SubjectReport
 
 __all__ = ["CacheTable", "aligned", "cache_tables", "mebibytes", "named", "tables", "title"]
@@ -27,11 +28,11 @@ class CacheTable(NamedTuple):
 def tables(report: Report, *, everything: bool = False) -> Iterator[CacheTable]:
     """Yield one table for all subjects with the same rows.
 
-    Among several subjects only those are shown whose file differs from a right
+    Among several models only those are shown whose file differs from a right
     conversion, unless everything is wanted.
     """
     folded: dict[tuple[BytesAt, ...], list[SubjectReport]] = {}
-    alone = len(report.subjects) == 1 or everything
+    alone = models(report.subjects) == 1 or everything
     for subject in report.subjects:
         if subject.cache is None or not subject.cache.bytes:
             continue
@@ -50,7 +51,7 @@ def title(report: Report) -> str:
 def cache_tables(report: Report, style: Style) -> Iterator[list[str]]:
     """Yield the lines of each table for a reader of text."""
     for table in tables(report, everything=style.detail is Detail.EVERYTHING):
-        name = "" if len(report.subjects) == 1 else f" ({named(table.subjects, style)})"
+        name = "" if models(report.subjects) == 1 else f" ({named(table.subjects, style)})"
         lines = [f"  {style.paint(title(report) + name, Paint.STRONG)}"]
         lines += aligned(table.columns, style)
         if table.remark:

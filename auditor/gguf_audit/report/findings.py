@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, cast
 from gguf_audit.catalogue import Page
 from gguf_audit.limits import LIMITS
 from gguf_audit.report.style import Detail, Paint, Style
-from gguf_audit.report.wording import PAINTS, models
+from gguf_audit.report.wording import PAINTS, targets
 from gguf_audit.rule import Finding
 from gguf_audit.subject import Origin
 from gguf_audit.verdict import SubjectReport, as_json
@@ -71,7 +71,7 @@ def finding_blocks(
     subjects: tuple[SubjectReport, ...], pages: Mapping[str, Page], style: Style
 ) -> Iterator[list[str]]:
     """Yield the lines of each cause for a reader of text."""
-    among = models(subjects)
+    among = targets(subjects)
     for cause in causes(subjects):
         finding = cause.finding
         label = style.paint(finding.severity.value, PAINTS[finding.severity])
@@ -83,7 +83,7 @@ def finding_blocks(
 
 
 def facts(cause: Cause, among: int, pages: Mapping[str, Page], style: Style) -> Iterator[Fact]:
-    """Yield what is told about a cause, one of ``among`` models' or several's."""
+    """Yield what is told about a cause, one of ``among`` targets' or several's."""
     finding, subject = cause.finding, cause.subjects[0]
     yield Fact("what", style.safe(finding.message, limit=_MESSAGE_CHARACTERS))
     if finding.expected is not None:

@@ -15,7 +15,7 @@ from gguf_audit.report.accepted import policy_name
 from gguf_audit.report.findings import Cause, causes, facts
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.style import Style
-from gguf_audit.report.wording import gaps, models, problem, summary
+from gguf_audit.report.wording import gaps, problem, summary, targets
 from gguf_audit.rule import Severity
 from gguf_audit.verdict import Report
 
@@ -36,7 +36,7 @@ def render(
     """Return a command for each cause, for what was not audited, and a line for the log."""
     checkout, style = checkout or Checkout(), style or Style()
     lines = list(_not_audited(report, checkout, style))
-    among = models(report.subjects)
+    among = targets(report.subjects)
     lines += [
         _annotation(cause, among, pages or {}, checkout, style) for cause in causes(report.subjects)
     ]

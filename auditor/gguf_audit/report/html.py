@@ -19,6 +19,7 @@ from gguf_audit.report.wording import (
     problem,
     reference,
     summary,
+    targets,
     word,
 )
 from gguf_audit.verdict import Report, SubjectReport
@@ -66,7 +67,7 @@ def render(
     said = [("against", reference(one, style)) for one in held if one is not None]
     _terms(body, [*said, *told(report, style)])
     if detail is not Detail.VERDICT:
-        among = models(report.subjects)
+        among = targets(report.subjects)
         for cause in causes(report.subjects):
             _cause(body, cause, among, pages or {}, style)
         _caches(body, report, style)
@@ -133,7 +134,7 @@ def _terms(body: ET.Element, pairs: Iterable[tuple[str, str]]) -> None:
 
 def _caches(body: ET.Element, report: Report, style: Style) -> None:
     for cache in tables(report, everything=style.detail is Detail.EVERYTHING):
-        of = "" if len(report.subjects) == 1 else f" ({named(cache.subjects, style)})"
+        of = "" if models(report.subjects) == 1 else f" ({named(cache.subjects, style)})"
         _add(body, "h2", title(report) + of)
         table = ET.SubElement(body, "table", {"class": "numbers"})
         for number, cells in enumerate(zip(*cache.columns, strict=True)):

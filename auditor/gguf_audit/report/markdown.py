@@ -14,7 +14,16 @@ from gguf_audit.report.accepted import policy_name, told
 from gguf_audit.report.cache import named, tables, title
 from gguf_audit.report.findings import Cause, causes, facts
 from gguf_audit.report.style import Detail, Style, plural
-from gguf_audit.report.wording import facts_of, gaps, models, problem, reference, summary, word
+from gguf_audit.report.wording import (
+    facts_of,
+    gaps,
+    models,
+    problem,
+    reference,
+    summary,
+    targets,
+    word,
+)
 from gguf_audit.verdict import Report
 
 __all__ = ["render"]
@@ -51,7 +60,7 @@ def render(
     if style.detail is not Detail.VERDICT:
         if said := [f"- **{label}** {_text(text)}" for label, text in told(report, style)]:
             parts.append("\n".join(said))
-        among = models(report.subjects)
+        among = targets(report.subjects)
         found = causes(report.subjects)
         parts += ("\n".join(_cause(cause, among, pages or {}, style)) for cause in found)
         parts += _caches(report, style)
@@ -108,7 +117,7 @@ def _cause(cause: Cause, among: int, pages: Mapping[str, Page], style: Style) ->
 
 def _caches(report: Report, style: Style) -> Iterator[str]:
     for table in tables(report):
-        of = "" if len(report.subjects) == 1 else f" of {_code(named(table.subjects, style))}"
+        of = "" if models(report.subjects) == 1 else f" of {_code(named(table.subjects, style))}"
         lines = [f"### Cache{of}", "", f"{title(report)}.", ""]
         head, *rows = zip(*table.columns, strict=True)
         lines += [_row(head), _row(["--:"] * len(head)), *map(_row, rows)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, assert_never
 
 from gguf_audit.limits import LIMITS
@@ -21,6 +21,7 @@ __all__ = [
     "problem",
     "reference",
     "summary",
+    "targets",
     "word",
 ]
 
@@ -125,8 +126,27 @@ def gaps(skips: Iterable[Skip], *, everything: bool = False) -> list[Gap]:
 
 
 def models(subjects: Iterable[SubjectReport]) -> int:
-    """Count the models; a set is none of its own, what is said of it names its files."""
+    """Count the models; what couldn't be read is taken for the one that somebody meant."""
+    return sum(
+        subject.kind in ("model", "vocabulary") or (subject.kind == "other" and not subject.files)
+        for subject in subjects
+    )
+
+
+def targets(subjects: Iterable[SubjectReport]) -> int:
+    """Count models and other files; a set is none of its own, what is said of it names its files."""
     return sum(subject.kind != "set" for subject in subjects)
+
+
+def _counted(subjects: Sequence[SubjectReport]) -> str:
+    """Return ``2 models``, or ``1 model, 1 other file``; ``1 file`` where none is a model."""
+    found = models(subjects)
+    others = targets(subjects) - found
+    if not others:
+        return plural(found, "model")
+    if not found:
+        return plural(others, "file")
+    return f"{plural(found, 'model')}, {plural(others, 'other file')}"
 
 
 def summary(report: Report) -> str:
@@ -145,4 +165,4 @@ def summary(report: Report) -> str:
         says.append(f"{counts.suppressed:,} accepted")
     if counts.not_audited:
         says.append(f"{counts.not_audited:,} not fully audited")
-    return f"{plural(models(report.subjects), 'model')}: {', '.join(says)}"
+    return f"{_counted(report.subjects)}: {', '.join(says)}"
