@@ -150,6 +150,7 @@ def everywhere(text: str) -> SubjectReport:
         where=where,
         expected=text,
         actual={text: [text]},
+        unit=text,
         consequences=(text,),
         fix=text,
         authority=text,

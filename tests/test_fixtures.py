@@ -14,6 +14,7 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.rule import Finding
 from gguf_audit.verdict import Report, as_json
 from recipes import FIXTURES, Recipe, find_recipes, read_recipe
 
@@ -28,6 +29,7 @@ def stable(report: Report) -> dict[str, Any]:
     """
     (subject,) = report.subjects
     rows = () if subject.cache is None else subject.cache.bytes
+    assert [finding.rule for finding in subject.findings if is_bare(finding)] == []
     return {
         "exit_code": report.exit_code(),
         "status": subject.status.value,
@@ -63,6 +65,12 @@ def audits(recipe: Recipe, folder: Path) -> dict[str, dict[str, Any]]:
         report = audit_targets([target], against=recipe.against, rules=rules)
         found["against"] = stable(report)
     return found
+
+
+def is_bare(finding: Finding) -> bool:
+    """Tell whether a finding tells a number that neither a unit nor a key explains."""
+    numbers = [value for value in (finding.expected, finding.actual) if type(value) is int]
+    return bool(numbers) and finding.unit is None and finding.where.key is None
 
 
 @pytest.mark.usefixtures("installed")

@@ -163,6 +163,9 @@ class Hit:
     where: Where
     expected: object = None
     actual: object = None
+    #: What these count, one of them: ``byte``. ``None`` for what is no quantity, and for
+    #: the value of a key, which stands in the file as it is told.
+    unit: str | None = None
     origin: Origin | None = None
     level: Severity
     repair: Repair | None = None
@@ -299,6 +302,7 @@ class Finding:
     where: Where
     expected: object
     actual: object
+    unit: str | None = None
     origin: Origin | None
     consequences: tuple[str, ...]
     repair: Repair | None
@@ -320,6 +324,7 @@ class Finding:
             where=where,
             expected=hit.expected,
             actual=hit.actual,
+            unit=hit.unit,
             origin=hit.origin,
             consequences=hit.consequences,
             repair=hit.repair,

@@ -483,6 +483,7 @@ def _finding_to_dict(finding: Finding) -> dict[str, object]:
         "layer": finding.where.layer,
         "expected": as_json(finding.expected),
         "actual": as_json(finding.actual),
+        "unit": as_json(finding.unit),
         "origin": None if finding.origin is None else finding.origin.value,
         "consequences": _sentences(finding.consequences),
         "repair": None if finding.repair is None else as_json(repair_to_dict(finding.repair)),

@@ -89,6 +89,7 @@ def test_the_document_whole() -> None:
         "layer": None,
         "expected": 512,
         "actual": None,
+        "unit": None,
         "origin": "runtime default",
         "consequences": ["the layers rotate with the global RoPE base"],
         "repair": {"kind": "reconvert", "hint": "no metadata tool can add this key"},

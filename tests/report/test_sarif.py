@@ -86,6 +86,7 @@ def test_a_result_whole() -> None:
             },
             "expected": 512,
             "actual": None,
+            "unit": None,
             "fix": "reconvert (no metadata tool can add this key)",
         },
     }

@@ -101,6 +101,25 @@ def test_clean_and_partial() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("expected", "actual", "unit", "told"),
+    [
+        (1 << 20, 1, "byte", ["1,048,576 bytes", "1 byte"]),
+        (2048, None, "byte", ["2,048 bytes", "absent"]),
+        (0, [64, 1], "number", ["0 numbers", "64 numbers, 1 number"]),
+        ({"8192 tokens": 5}, "7B", "byte", ["8192 tokens: 5 bytes", "7B"]),
+        # The value of a key, as it stands in the file.
+        (1 << 20, {"a": 1}, None, ["1048576", '{"a": 1}']),
+    ],
+)
+def test_a_quantity_has_its_unit(
+    expected: object, actual: object, unit: str | None, told: list[str]
+) -> None:
+    finding = dataclasses.replace(CONTEXT, expected=expected, actual=actual, unit=unit)
+    text = render(report(dataclasses.replace(LOST, findings=(finding,))))
+    assert re.findall("^    (?:expected|found   )  (.*)$", text, re.MULTILINE) == told
+
+
 PROJECTOR = SubjectReport(
     target="mmproj.gguf",
     kind="mmproj",

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, cast
 
 from gguf_audit.catalogue import Page
 from gguf_audit.limits import LIMITS
-from gguf_audit.report.style import Detail, Paint, Style
+from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.report.wording import PAINTS, targets
 from gguf_audit.rule import Finding
 from gguf_audit.subject import Origin
@@ -87,7 +87,7 @@ def facts(cause: Cause, among: int, pages: Mapping[str, Page], style: Style) -> 
     finding, subject = cause.finding, cause.subjects[0]
     yield Fact("what", style.safe(finding.message, limit=_MESSAGE_CHARACTERS))
     if finding.expected is not None:
-        yield Fact("expected", _value(finding.expected, style))
+        yield Fact("expected", _value(finding.expected, style, finding.unit))
     if finding.actual is not None or finding.expected is not None:
         yield Fact("found", _found(finding, style))
     if place := _place(finding.where, subject, style):
@@ -119,6 +119,7 @@ def _cause(finding: Finding) -> str:
             finding.message,
             as_json(finding.expected),
             as_json(finding.actual),
+            finding.unit,
             finding.origin,
             dataclasses.replace(finding.where, file=None).to_dict(),
             finding.consequences,
@@ -128,7 +129,7 @@ def _cause(finding: Finding) -> str:
 
 def _found(finding: Finding, style: Style) -> str:
     absent = finding.actual is None
-    value = "absent" if absent else _value(finding.actual, style)
+    value = "absent" if absent else _value(finding.actual, style, finding.unit)
     match finding.origin:
         case None | Origin.KEY:
             return value
@@ -142,17 +143,27 @@ def _found(finding: Finding, style: Style) -> str:
             return f"{value} (from a tensor's shape)"
 
 
-def _value(value: object, style: Style) -> str:
+def _value(value: object, style: Style, unit: str | None) -> str:
     match value:
         case str():
             return style.safe(value)
+        case int() if unit is not None:
+            return plural(value, style.safe(unit))
+        case dict() if unit is not None:
+            counts = list(cast("Mapping[object, object]", value).items())
+            shown = [
+                f"{style.safe(str(of))}: {_value(n, style, unit)}" for of, n in counts[:_ITEMS]
+            ]
+            return _some(shown, len(counts))
         case list() | tuple():
             items = cast("Sequence[object]", value)
-            shown = [_value(item, style) for item in items[:_ITEMS]]
-            rest = len(items) - len(shown)
-            return ", ".join(shown) + (f", ... ({len(items):,} in all)" if rest else "")
+            return _some([_value(item, style, unit) for item in items[:_ITEMS]], len(items))
         case _:
             return style.safe(json.dumps(as_json(value), ensure_ascii=False))
+
+
+def _some(shown: Sequence[str], count: int) -> str:
+    return ", ".join(shown) + (f", ... ({count:,} in all)" if count > len(shown) else "")
 
 
 def _place(where: Where, subject: SubjectReport, style: Style) -> str:

@@ -140,6 +140,7 @@ def _result(
             "where": where,
             "expected": as_json(finding.expected),
             "actual": as_json(finding.actual),
+            "unit": as_json(finding.unit),
             "fix": as_json(finding.fix),
         },
     }

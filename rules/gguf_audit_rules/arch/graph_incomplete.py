@@ -65,6 +65,7 @@ def _projections(model: Model) -> Iterator[Outcome]:
         where=Where(tensor=missing[0]),
         expected=2 * len(linear),
         actual=2 * len(linear) - len(missing),
+        unit="tensor",
         level=Severity.ERROR,
         repair=Reconvert(),
         also=tuple(missing),

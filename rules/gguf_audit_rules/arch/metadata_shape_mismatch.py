@@ -326,6 +326,7 @@ def _hit(model: Model, index: int, found: _Contradiction) -> Hit:
         ),
         expected=rows,
         actual=wanted,
+        unit="row",
         origin=Origin.KEY if field is not None else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=repair,

@@ -108,6 +108,7 @@ def _other_length(model: Model, field: Field) -> Iterator[Outcome]:
         where=Where(key=field.key, offset=field.offset),
         expected=count,
         actual=len(field.value),
+        unit="item",
         origin=Origin.KEY,
         level=Severity.ERROR,
         repair=Reconvert(),

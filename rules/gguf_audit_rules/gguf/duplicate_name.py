@@ -48,6 +48,7 @@ def _keys(file: FileFacts) -> Iterator[Outcome]:
         where=Where(file=file.name, key=again.key, offset=again.offset),
         expected=1,
         actual=counts[again.key],
+        unit="time",
         level=Severity.ERROR,
         repair=Reconvert(),
     )
@@ -67,6 +68,7 @@ def _tensors(model: Model) -> Iterator[Outcome]:
         where=Where(file=files[again.file].name, tensor=again.name, offset=again.info_offset),
         expected=1,
         actual=counts[again.name],
+        unit="time",
         level=Severity.ERROR,
         repair=Reconvert(),
     )

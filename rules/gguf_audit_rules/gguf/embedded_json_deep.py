@@ -44,6 +44,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         where=Where(key=KEY, offset=field.offset),
         expected=LIMITS.json_depth,
         actual=depth,
+        unit="level",
         level=Severity.ERROR,
         repair=RemoveKey(key=KEY),
     )

@@ -99,8 +99,9 @@ def _hit(what: str, names: Iterable[str], count: int, where: Where) -> Hit:
     return Hit(
         message=f"needs {what} without control characters, has {shown}{rest}",
         where=where,
-        actual=count,
         expected=0,
+        actual=count,
+        unit="name",
         level=Severity.ERROR,
         repair=Reconvert(),
     )

@@ -58,6 +58,7 @@ def _hit(file: FileFacts, beyond: list[Extent]) -> Hit:
         where=Where(file=file.name, tensor=first.tensor.name, offset=file.size_bytes),
         expected=needed,
         actual=file.size_bytes,
+        unit="byte",
         level=Severity.ERROR,
         repair=Replace(),
     )

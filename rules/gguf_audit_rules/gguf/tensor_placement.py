@@ -120,6 +120,7 @@ def _hit(file: FileFacts, first: _Misplaced, count: int) -> Hit:
         where=Where(file=file.name, tensor=tensor.name, offset=tensor.info_offset),
         expected=expected,
         actual=tensor.offset,
+        unit="byte",
         level=Severity.ERROR,
         repair=Reconvert(),
     )

@@ -88,8 +88,9 @@ def _ragged(model: Model, tensor: Tensor) -> Hit:
         where=Where(
             file=model.gguf.files[tensor.file].name, tensor=tensor.name, offset=tensor.info_offset
         ),
-        expected=f"a multiple of {tensor.type.block_elements}",
+        expected=f"a multiple of {tensor.type.block_elements} elements",
         actual=row,
+        unit="element",
         level=Severity.ERROR,
         repair=Reconvert(),
         also=(tensor.name,),

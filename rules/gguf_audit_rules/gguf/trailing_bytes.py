@@ -43,6 +43,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             where=Where(file=file.name, offset=tail.offset),
             expected=tail.offset,
             actual=file.size_bytes,
+            unit="byte",
             level=Severity.WARNING if tail.empty else Severity.ERROR,
             repair=Replace(),
         )

@@ -42,6 +42,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         where=Where(),
         expected=found.right,
         actual=found.implied,
+        unit="byte",
         level=Severity.ERROR,
         repair=Reconvert(),
     )

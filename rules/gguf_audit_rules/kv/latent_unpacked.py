@@ -63,6 +63,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         where=Where(key=fields.key(KEY), layer=first),
         expected=theirs.key_length,
         actual=wide,
+        unit="element",
         origin=Origin.KEY if KEY in fields else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=Reconvert(hint="made before llama.cpp could keep the latent"),

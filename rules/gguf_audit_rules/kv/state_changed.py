@@ -70,6 +70,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         where=Where(key=keys[0] if keys else None, layer=first),
         expected=wanted,
         actual=kept,
+        unit="element",
         level=Severity.ERROR,
         repair=Reconvert(),
         also=keys[1:],

@@ -139,6 +139,7 @@ def _parameters(gguf: Gguf, adapter: PeftAdapter) -> Iterator[Outcome]:
             where=Where(),
             expected=sum(wanted.values()),
             actual=sum(found.values()),
+            unit="parameter",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

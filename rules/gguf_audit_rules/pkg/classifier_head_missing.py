@@ -58,6 +58,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             where=Where(tensor=head.name),
             expected=2,
             actual=rows,
+            unit="row",
             level=Severity.WARNING,
             repair=Reconvert(),
         )

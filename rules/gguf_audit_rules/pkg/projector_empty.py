@@ -32,6 +32,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             where=Where(),
             expected="tensors",
             actual=0,
+            unit="tensor",
             level=Severity.ERROR,
             repair=Reconvert(hint="with a converter that knows the names of these tensors"),
         )

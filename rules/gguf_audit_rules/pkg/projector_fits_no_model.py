@@ -52,6 +52,7 @@ def check(pair: PairSubject, settings: Settings) -> Iterator[Outcome]:
         where=Where(file=pair.projector.name),
         expected=sorted(set(widths.values())),
         actual=list(pair.projector.widths),
+        unit="number",
         level=Severity.ERROR if one else Severity.WARNING,
         repair=Replace(),
     )

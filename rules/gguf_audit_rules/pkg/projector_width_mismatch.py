@@ -55,6 +55,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
                 where=Where(tensor=name or None),
                 expected=wanted,
                 actual=width,
+                unit="number",
                 level=Severity.ERROR,
                 repair=Replace(),
                 also=("v.deepstack" if encoding.type == "qwen3vl_merger" else "width",),

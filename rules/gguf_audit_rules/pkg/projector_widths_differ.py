@@ -36,6 +36,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             where=Where(key="clip.audio.projection_dim"),
             expected=vision,
             actual=audio,
+            unit="number",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

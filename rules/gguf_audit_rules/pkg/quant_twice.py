@@ -40,6 +40,7 @@ def check(subject: SetSubject, settings: Settings) -> Iterator[Outcome]:
                 where=Where(file=names[-1]),
                 expected=1,
                 actual=len(names),
+                unit="file",
                 level=Severity.INFO,
             )
 

@@ -69,6 +69,7 @@ def _hit(says: str, label: str, count: int, where: Where) -> Hit:
         where=where,
         expected=count,
         actual=label,
+        unit="parameter",
         level=Severity.INFO,
     )
 

@@ -38,10 +38,22 @@ def _difference(file: UploadedFile, subject: UploadSubject) -> Hit | None:
     where = Where(file=file.name)
     if not file.is_listed:
         message = f"{file.name} is in {subject.folder} and not in {subject.repository}"
-        return Hit(message=message, where=where, expected=file.local_bytes, level=Severity.ERROR)
+        return Hit(
+            message=message,
+            where=where,
+            expected=file.local_bytes,
+            unit="byte",
+            level=Severity.ERROR,
+        )
     if file.local_bytes is None:
         message = f"{file.name} is in {subject.repository} and not in {subject.folder}"
-        return Hit(message=message, where=where, actual=file.size_bytes, level=Severity.WARNING)
+        return Hit(
+            message=message,
+            where=where,
+            actual=file.size_bytes,
+            unit="byte",
+            level=Severity.WARNING,
+        )
     if file.size_bytes is not None and file.size_bytes != file.local_bytes:
         return Hit(
             message=f"needs {file.local_bytes} bytes as in {subject.folder}, the Hub has"
@@ -49,11 +61,18 @@ def _difference(file: UploadedFile, subject: UploadSubject) -> Hit | None:
             where=where,
             expected=file.local_bytes,
             actual=file.size_bytes,
+            unit="byte",
             level=Severity.ERROR,
         )
     if file.sha256 is None:
         message = f"the Hub lists no sha256 of {file.name}: only its size can be compared"
-        return Hit(message=message, where=where, expected=file.local_bytes, level=Severity.WARNING)
+        return Hit(
+            message=message,
+            where=where,
+            expected=file.local_bytes,
+            unit="byte",
+            level=Severity.WARNING,
+        )
     if file.sha256 != file.local_sha256:
         return Hit(
             message=f"needs the file of {subject.folder} with sha256 {file.local_sha256}, the Hub"

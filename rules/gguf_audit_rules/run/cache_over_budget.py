@@ -62,6 +62,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         where=Where(),
         expected=budget.cache_bytes,
         actual=takes,
+        unit="byte",
         level=Severity.ERROR,
     )
 

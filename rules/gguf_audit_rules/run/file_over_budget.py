@@ -40,6 +40,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         where=Where(),
         expected=allowed,
         actual=size,
+        unit="byte",
         level=Severity.ERROR,
     )
 

@@ -117,8 +117,9 @@ def _different(probe: Probe, found: dict[int, tuple[int, int]]) -> Iterator[Hit]
             message=f"we say {ours:,} bytes of cache at {tokens} tokens, {probe.runtime} takes "
             f"{theirs:,}; another version, or a mistake of ours",
             where=Where(),
-            expected={str(length): pair[0] for length, pair in found.items()},
-            actual={str(length): pair[1] for length, pair in found.items()},
+            expected={f"{length} tokens": pair[0] for length, pair in found.items()},
+            actual={f"{length} tokens": pair[1] for length, pair in found.items()},
+            unit="byte",
             level=Severity.INFO,
         )
 

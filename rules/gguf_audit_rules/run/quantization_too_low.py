@@ -53,8 +53,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             f"{budget.quantization} has, has {_told(bits)}"
         ),
         where=Where(),
-        expected=_told(budget.least_bits),
-        actual=_told(bits),
+        expected=f"{_told(budget.least_bits)} bits per weight",
+        actual=f"{_told(bits)} bits per weight",
         level=Severity.ERROR,
     )
 

@@ -38,6 +38,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
                 where=place(template),
                 expected=1,
                 actual=count,
+                unit="BOS token",
                 level=Severity.WARNING,
             )
 

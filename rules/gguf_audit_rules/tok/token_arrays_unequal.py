@@ -44,6 +44,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             where=Where(key=key, offset=parallel.offset),
             expected=listed.count,
             actual=parallel.count,
+            unit="item",
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(),

@@ -44,6 +44,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         where=Where(key=KEY, tensor=embedding.name, offset=embedding.info_offset),
         expected=rows,
         actual=listed.count,
+        unit="token",
         origin=Origin.KEY,
         level=Severity.ERROR,
         repair=Reconvert(),

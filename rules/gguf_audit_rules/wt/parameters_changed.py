@@ -50,6 +50,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         ),
         expected=_listed(first.expected),
         actual=_listed(first.actual),
+        unit="parameter" if isinstance(first.expected, int) else None,
         level=Severity.ERROR,
         repair=Reconvert(hint="or name the right reference"),
     )

@@ -45,6 +45,7 @@ def test_fires_for_the_last_layer() -> None:
             where=Where(tensor="blk.2.attn_gate.weight"),
             expected=4,
             actual=3,
+            unit="tensor",
             level=Severity.ERROR,
             repair=Reconvert(),
             also=("blk.2.attn_gate.weight",),

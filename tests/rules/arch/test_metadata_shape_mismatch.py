@@ -181,6 +181,7 @@ def hit(
         ),
         expected=rows,
         actual=heads * length,
+        unit="row",
         origin=Origin.KEY if key in keys else Origin.RUNTIME_DEFAULT,
         level=Severity.ERROR,
         repair=repair,

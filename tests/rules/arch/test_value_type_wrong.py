@@ -141,6 +141,7 @@ def test_rotary_sections_are_four(items: list[int]) -> None:
             where=Where(key=key, offset=offset(subject, key)),
             expected=4,
             actual=len(items),
+            unit="item",
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(),

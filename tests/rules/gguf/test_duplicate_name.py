@@ -29,6 +29,7 @@ def test_fires_for_the_last_key() -> None:
             where=Where(file="model.gguf", key="b", offset=again.offset),
             expected=1,
             actual=3,
+            unit="time",
             level=Severity.ERROR,
             repair=Reconvert(),
         )
@@ -48,6 +49,7 @@ def test_many_keys_are_one_finding() -> None:
             where=Where(file="model.gguf", key="a", offset=again.offset),
             expected=1,
             actual=2,
+            unit="time",
             level=Severity.ERROR,
             repair=Reconvert(),
         )
@@ -63,6 +65,7 @@ def test_fires_for_the_last_tensor() -> None:
             where=Where(file="model.gguf", tensor="z", offset=again.info_offset),
             expected=1,
             actual=2,
+            unit="time",
             level=Severity.ERROR,
             repair=Reconvert(),
         )
@@ -99,6 +102,7 @@ def test_fires_for_a_tensor_in_two_shards() -> None:
             ),
             expected=1,
             actual=2,
+            unit="time",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

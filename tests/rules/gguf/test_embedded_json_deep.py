@@ -37,6 +37,7 @@ def test_fires_for_what_is_too_deep(bracket: str) -> None:
             where=Where(key=KEY, offset=subject.gguf.fields[KEY].offset),
             expected=64,
             actual=200_000,
+            unit="level",
             level=Severity.ERROR,
             repair=RemoveKey(key=KEY),
         )

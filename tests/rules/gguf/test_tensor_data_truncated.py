@@ -44,6 +44,7 @@ def test_fires_for_one_missing_byte_of_the_last_tensor() -> None:
             where=Where(file="model.gguf", tensor="b", offset=needed - 1),
             expected=needed,
             actual=needed - 1,
+            unit="byte",
             level=Severity.ERROR,
             repair=Replace(),
         )
@@ -60,6 +61,7 @@ def test_names_the_first_tensor_that_is_cut() -> None:
             where=Where(file="model.gguf", tensor="a", offset=has),
             expected=needed,
             actual=has,
+            unit="byte",
             level=Severity.ERROR,
             repair=Replace(),
         )
@@ -90,6 +92,7 @@ def test_data_of_unknown_type_has_one_byte_at_the_least() -> None:
             where=Where(file="model.gguf", tensor="b", offset=start),
             expected=start + 1,
             actual=start,
+            unit="byte",
             level=Severity.ERROR,
             repair=Replace(),
         )

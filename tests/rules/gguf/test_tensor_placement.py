@@ -51,6 +51,7 @@ def test_fires_on_the_last_tensor(offset: int, wrong: str) -> None:
             where=Where(file="model.gguf", tensor="c", offset=info_offset(subject, "c")),
             expected=256,
             actual=offset,
+            unit="byte",
             level=Severity.ERROR,
             repair=Reconvert(),
         )
@@ -66,6 +67,7 @@ def test_fires_once_for_a_hole_that_shifts_what_is_behind_it() -> None:
             where=Where(file="model.gguf", tensor="a", offset=info_offset(subject, "a")),
             expected=0,
             actual=32,
+            unit="byte",
             level=Severity.ERROR,
             repair=Reconvert(),
         )
@@ -83,6 +85,7 @@ def test_behind_a_type_of_unknown_size_only_the_alignment_counts() -> None:
             where=Where(file="model.gguf", tensor="c", offset=info_offset(subject, "c")),
             expected=None,
             actual=4097,
+            unit="byte",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

@@ -83,8 +83,9 @@ def test_fires_for_ragged_rows_of_the_last_tensor() -> None:
         Hit(
             message="needs rows of a multiple of 256 elements for Q4_K, a has rows of 300",
             where=Where(file="model.gguf", tensor="a", offset=info_offset(subject, "a")),
-            expected="a multiple of 256",
+            expected="a multiple of 256 elements",
             actual=300,
+            unit="element",
             level=Severity.ERROR,
             repair=Reconvert(),
             also=("a",),
@@ -95,7 +96,7 @@ def test_fires_for_ragged_rows_of_the_last_tensor() -> None:
 def test_a_quantized_scalar_is_a_ragged_row() -> None:
     [hit] = list(check(model(KEYS, [TensorSpec("s", (), "Q8_0")]), SETTINGS))
     assert isinstance(hit, Hit)
-    assert (hit.expected, hit.actual) == ("a multiple of 32", 1)
+    assert (hit.expected, hit.actual) == ("a multiple of 32 elements", 1)
 
 
 def test_one_cause_does_not_hide_another() -> None:

@@ -67,6 +67,7 @@ def test_fires_for_bytes_behind_the_last_tensor(tail: bytes, what: str, level: S
             where=Where(file="model.gguf", offset=end),
             expected=end,
             actual=end + len(tail),
+            unit="byte",
             level=level,
             repair=Replace(),
         ),

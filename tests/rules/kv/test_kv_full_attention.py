@@ -50,6 +50,7 @@ def test_fires_for_a_lost_window(actual: dict[str, Scalar]) -> None:
             where=Where(),
             expected=111 << 20,
             actual=576 << 20,
+            unit="byte",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

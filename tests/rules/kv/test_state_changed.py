@@ -29,6 +29,7 @@ def hit(*, on: str, layer: int, expected: int, actual: int) -> Hit:
         where=Where(layer=layer),
         expected=expected,
         actual=actual,
+        unit="element",
         level=Severity.ERROR,
         repair=Reconvert(),
     )

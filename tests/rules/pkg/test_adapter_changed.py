@@ -28,6 +28,7 @@ def test_fires_for_a_pair_that_is_lost() -> None:
             where=Where(),
             expected=2048,
             actual=1536,
+            unit="parameter",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

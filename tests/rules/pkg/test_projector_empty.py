@@ -14,6 +14,7 @@ def test_fires_for_a_file_without_tensors() -> None:
             where=Where(),
             expected="tensors",
             actual=0,
+            unit="tensor",
             level=Severity.ERROR,
             repair=Reconvert(hint="with a converter that knows the names of these tensors"),
         )

@@ -35,6 +35,7 @@ def test_fires_for_a_model_of_another_width() -> None:
             where=Where(file="models/mmproj.gguf"),
             expected=[64],
             actual=[192],
+            unit="number",
             level=Severity.ERROR,
             repair=Replace(),
         )

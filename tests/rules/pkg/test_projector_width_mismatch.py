@@ -47,6 +47,7 @@ def test_fires_for_another_width() -> None:
             where=Where(tensor="mm.input_projection.weight"),
             expected=128,
             actual=64,
+            unit="number",
             level=Severity.ERROR,
             repair=Replace(),
             also=("width",),

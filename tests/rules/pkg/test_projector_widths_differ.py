@@ -26,6 +26,7 @@ def test_fires_where_vision_and_audio_differ() -> None:
             where=Where(key="clip.audio.projection_dim"),
             expected=128,
             actual=64,
+            unit="number",
             level=Severity.ERROR,
             repair=Reconvert(),
         )

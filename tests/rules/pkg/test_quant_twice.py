@@ -30,6 +30,7 @@ def test_fires_for_the_same_label_again() -> None:
             where=Where(file="m/x-q4_k_m.gguf"),
             expected=1,
             actual=2,
+            unit="file",
             level=Severity.INFO,
         )
     ]

@@ -31,6 +31,7 @@ def test_fires_where_the_label_is_far() -> None:
             where=Where(key="general.size_label"),
             expected=8_000_000_000,
             actual="70B",
+            unit="parameter",
             level=Severity.INFO,
         )
     ]
@@ -43,6 +44,7 @@ def test_fires_where_the_name_is_far() -> None:
             where=Where(),
             expected=8_000_000_000,
             actual="70b",
+            unit="parameter",
             level=Severity.INFO,
         )
     ]

@@ -46,6 +46,7 @@ def test_fires_for_every_difference() -> None:
             where=Where(file="a.gguf"),
             expected=8,
             actual=7,
+            unit="byte",
             level=Severity.ERROR,
         ),
         Hit(
@@ -59,18 +60,21 @@ def test_fires_for_every_difference() -> None:
             message="d.gguf is in here and not in o/r",
             where=Where(file="d.gguf"),
             expected=8,
+            unit="byte",
             level=Severity.ERROR,
         ),
         Hit(
             message="e.gguf is in o/r and not in here",
             where=Where(file="e.gguf"),
             actual=8,
+            unit="byte",
             level=Severity.WARNING,
         ),
         Hit(
             message="the Hub lists no sha256 of f.gguf: only its size can be compared",
             where=Where(file="f.gguf"),
             expected=8,
+            unit="byte",
             level=Severity.WARNING,
         ),
     ]

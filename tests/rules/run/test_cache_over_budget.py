@@ -32,6 +32,7 @@ def test_fires_where_the_cache_is_larger() -> None:
             where=Where(),
             expected=TAKES - 1,
             actual=TAKES,
+            unit="byte",
             level=Severity.ERROR,
         )
     ]

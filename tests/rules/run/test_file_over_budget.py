@@ -25,6 +25,7 @@ def test_fires_above_the_budget() -> None:
         where=Where(),
         expected=1024,
         actual=SIZE,
+        unit="byte",
         level=Severity.ERROR,
     )
 

@@ -44,8 +44,9 @@ def test_other_bytes_are_worth_knowing_with_both_figures() -> None:
             message=f"we say 40,894,464 bytes of cache at 8192 tokens, {RUNTIME} takes "
             "41,943,040; another version, or a mistake of ours",
             where=Where(),
-            expected={"8192": 40_894_464, "32768": 111 * MIB},
-            actual={"8192": 40 * MIB, "32768": 576 * MIB},
+            expected={"8192 tokens": 40_894_464, "32768 tokens": 111 * MIB},
+            actual={"8192 tokens": 40 * MIB, "32768 tokens": 576 * MIB},
+            unit="byte",
             level=Severity.INFO,
         )
     ]

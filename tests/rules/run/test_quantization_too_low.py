@@ -30,8 +30,8 @@ def test_fires_where_layers_are_narrower() -> None:
         Hit(
             message="needs 4.5 bits per weight in its layers as Q4_K_M has, has 3.96",
             where=Where(),
-            expected="4.5",
-            actual="3.96",
+            expected="4.5 bits per weight",
+            actual="3.96 bits per weight",
             level=Severity.ERROR,
         )
     ]

@@ -15,6 +15,7 @@ def test_fires_for_two_in_front() -> None:
             where=Where(key=KEY, offset=offset(subject, KEY)),
             expected=1,
             actual=2,
+            unit="BOS token",
             level=Severity.WARNING,
         )
     ]

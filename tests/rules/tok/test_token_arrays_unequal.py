@@ -50,6 +50,7 @@ def test_fires(key: str, items: FieldValue) -> None:
             where=Where(key=key, offset=array.offset),
             expected=3,
             actual=array.count,
+            unit="item",
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(),

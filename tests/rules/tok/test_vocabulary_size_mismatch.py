@@ -36,6 +36,7 @@ def test_fires(count: int) -> None:
             where=Where(key=KEY, tensor=NAME, offset=info_offset(subject, NAME)),
             expected=8,
             actual=count,
+            unit="token",
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(),
