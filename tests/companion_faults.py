@@ -9,7 +9,9 @@ for fault in FAULTS:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from gguf_audit.companions import classify
 from gguf_audit.evidence import CompanionKind

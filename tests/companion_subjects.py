@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from gguf_audit.evidence import Companion, CompanionKind
 from gguf_audit.formats.checkpoint import checkpoint_of
@@ -200,7 +201,7 @@ def seeing(
     config: Mapping[str, Json], preprocessor: Mapping[str, Json] | Absent = UNKNOWN
 ) -> Checkpoint:
     """Return a reference that says how images are seen."""
-    return dataclasses.replace(checkpoint(), config=config, load_preprocessor=lambda: preprocessor)
+    return replace(checkpoint(), config=config, load_preprocessor=lambda: preprocessor)
 
 
 def adapting(
@@ -215,7 +216,7 @@ def adapting(
             name: StoredTensor(dtype="F32", shape=tuple(shape)) for name, shape in tensors.items()
         }
     adapter = PeftAdapter(config=config, tensors=stored)
-    return dataclasses.replace(checkpoint(), load_adapter=lambda: adapter)
+    return replace(checkpoint(), load_adapter=lambda: adapter)
 
 
 def based(gguf: Gguf) -> Checkpoint:

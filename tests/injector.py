@@ -14,7 +14,9 @@ import enum
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from gguf_audit.subject import Absent, Array, Field, Gguf, Scalar, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from gguf_audit.layout import (
     CacheLayout,
@@ -144,7 +144,7 @@ UNREADABLE = SubjectReport(
 def everywhere(text: str) -> SubjectReport:
     """Return a subject with this text wherever a file, or a plug-in, may put one."""
     where = Where(file=text, key=text, tensor=text, layer=3, offset=4, block=5)
-    finding = dataclasses.replace(
+    finding = replace(
         CONTEXT,
         message=text,
         where=where,
@@ -179,7 +179,6 @@ def report(*subjects: SubjectReport) -> Report:
 def renamed(subject: SubjectReport, name: str) -> SubjectReport:
     """Return the same subject as if it were found in another file."""
     findings = tuple(
-        dataclasses.replace(finding, where=dataclasses.replace(finding.where, file=name))
-        for finding in subject.findings
+        replace(finding, where=replace(finding.where, file=name)) for finding in subject.findings
     )
-    return dataclasses.replace(subject, target=name, findings=findings)
+    return replace(subject, target=name, findings=findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine_subjects import hit, rule
 from gguf_audit.causes import one_per_cause

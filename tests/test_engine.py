@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 from engine_subjects import (
     ALL,
@@ -81,7 +80,7 @@ def test_a_right_conversion_raises_no_alarm(model: Path, checkpoint: Path) -> No
 
 def test_a_finding_has_what_its_rule_and_the_audit_know(model: Path) -> None:
     repair = SetKey(key="llama.context_length", value=1, present=True)
-    said = dataclasses.replace(hit("wrong", "llama.context_length"), repair=repair, actual=8192)
+    said = replace(hit("wrong", "llama.context_length"), repair=repair, actual=8192)
     [finding] = audit(model, rule("AA001", said)).findings
     assert finding == Finding(
         rule="AA001",

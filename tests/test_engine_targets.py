@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine_subjects import (
     KEYS,
@@ -226,7 +226,7 @@ def test_rules_know_what_the_user_asked_for(model: Path, checkpoint: Path) -> No
         seen.append(settings)
         return iter(())
 
-    nosy = dataclasses.replace(rule("AA001"), check=OnModel(looking))
+    nosy = replace(rule("AA001"), check=OnModel(looking))
     audit(model, nosy, lengths=(1024,))
     audit(model, nosy, against=checkpoint)
     assert seen == [

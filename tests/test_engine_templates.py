@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, vocabulary
 from engine_subjects import ALL, KEYS, TENSORS

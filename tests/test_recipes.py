@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from recipes import read_recipe
 
@@ -64,8 +64,9 @@ class Workplace:
         self.folder = folder
         self.bin = folder / "bin"
         self.environment = {**shell, "LOG": str(folder / "log")}
-        (self.bin / "python").symlink_to(sys.executable)
         self.program("llama-quantize", QUANTIZE)
+        # A link would lose the environment that it is the python of.
+        self.script("python", f'exec "{sys.executable}" "$@"\n')
         for name in ("hf", "llama-server"):
             self.script(name, f'echo {name} "$@" >> "$LOG"\n')
 

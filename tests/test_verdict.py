@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.errors import MalformedError
 from gguf_audit.rule import Severity, Skip, SkipKind
@@ -18,12 +18,12 @@ CLEAN = SubjectReport(target="fine.gguf", architecture="llama")
 
 
 def skipping(kind: SkipKind) -> SubjectReport:
-    return dataclasses.replace(CLEAN, skips=(Skip(rule="KV101", kind=kind, reason="why"),))
+    return replace(CLEAN, skips=(Skip(rule="KV101", kind=kind, reason="why"),))
 
 
 def failing(code: str) -> SubjectReport:
     problem = Problem(code=code, message="m", where=Where())
-    return dataclasses.replace(CLEAN, errors=(problem,))
+    return replace(CLEAN, errors=(problem,))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def failing(code: str) -> SubjectReport:
         (skipping("crashed"), Status.PARTIAL),
         (UNREADABLE, Status.NOT_AUDITED),
         (LOST, Status.FINDINGS),
-        (dataclasses.replace(LOST, errors=UNREADABLE.errors), Status.FINDINGS),
+        (replace(LOST, errors=UNREADABLE.errors), Status.FINDINGS),
     ],
 )
 def test_status(subject: SubjectReport, status: Status) -> None:
@@ -59,10 +59,10 @@ def test_status(subject: SubjectReport, status: Status) -> None:
         ([skipping("no-evidence")], Severity.ERROR, 0),
         ([skipping("limit")], Severity.ERROR, 3),
         ([CLEAN, skipping("crashed")], None, 3),
-        ([dataclasses.replace(CLEAN, findings=(CONTEXT,))], Severity.ERROR, 0),
-        ([dataclasses.replace(CLEAN, findings=(CONTEXT,))], Severity.WARNING, 1),
-        ([dataclasses.replace(CLEAN, findings=(CONTEXT,))], Severity.INFO, 1),
-        ([dataclasses.replace(LOST, errors=UNREADABLE.errors)], None, 3),
+        ([replace(CLEAN, findings=(CONTEXT,))], Severity.ERROR, 0),
+        ([replace(CLEAN, findings=(CONTEXT,))], Severity.WARNING, 1),
+        ([replace(CLEAN, findings=(CONTEXT,))], Severity.INFO, 1),
+        ([replace(LOST, errors=UNREADABLE.errors)], None, 3),
     ],
 )
 def test_exit_code(subjects: list[SubjectReport], fail_on: Severity | None, code: int) -> None:
@@ -117,10 +117,10 @@ def test_values_become_bounded_json(value: object, shown: object) -> None:
 
 
 def test_half_of_a_surrogate_pair_is_spelled_out() -> None:
-    odd = dataclasses.replace(
+    odd = replace(
         CLEAN,
         target="caf\udce9.gguf",
-        findings=(dataclasses.replace(CONTEXT, actual={"\ud800": ["é\ud83d"]}),),
+        findings=(replace(CONTEXT, actual={"\ud800": ["é\ud83d"]}),),
     )
     document = odd.to_dict()
     assert document["target"] == "caf\\xe9.gguf"
@@ -134,6 +134,6 @@ def test_half_of_a_surrogate_pair_is_spelled_out() -> None:
     )
 )
 def test_any_value_is_strict_json_in_utf8(value: object) -> None:
-    odd = dataclasses.replace(CLEAN, findings=(dataclasses.replace(CONTEXT, actual=value),))
+    odd = replace(CLEAN, findings=(replace(CONTEXT, actual=value),))
     text = json.dumps(odd.to_dict(), allow_nan=False, ensure_ascii=False)
     assert json.loads(text.encode()) == odd.to_dict()

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.policies import Policy, PolicyError, Suppression, matches
@@ -58,8 +60,7 @@ def _means(entry: Suppression, subject: SubjectReport, finding: Finding) -> bool
     return any(matches(entry.file, name) for name in names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Struct, frozen=True, kw_only=True):
     """What an earlier report found: by target, then by fingerprint."""
 
     file: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gguf_audit.errors import CatalogueError
 from gguf_audit.rule import Rule, Severity
@@ -170,8 +171,7 @@ def _unknown(rules: Mapping[str, Rule], item: str) -> str:
     return f"no rule is called {item!r}: {hint}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A rule's page: the docstring of its module."""
 
     #: One line.

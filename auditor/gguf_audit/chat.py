@@ -7,8 +7,9 @@ rules look at what it answered.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from gguf_audit.subject import Absent, Json
 
@@ -133,29 +134,25 @@ PLAIN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """The prompt."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Struct, frozen=True):
     """The template itself refused the conversation, ``raise_exception``."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The engine found a fault in the template."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exceeded:
+class Exceeded(Struct, frozen=True):
     """Looking at it took more than ``limits`` allows, or ended the child process."""
 
     reason: str
@@ -170,8 +167,7 @@ SuspicionKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suspicion:
+class Suspicion(Struct, frozen=True, kw_only=True):
     """Something in a template's syntax tree that no chat needs."""
 
     kind: SuspicionKind
@@ -182,8 +178,7 @@ class Suspicion:
     grave: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysis:
+class Analysis(Struct, frozen=True, kw_only=True):
     """What the child process said of one template."""
 
     #: Why it can't be parsed; ``Exceeded`` where nobody knows.
@@ -210,8 +205,7 @@ class Analysis:
         return next((each for each in outcomes if isinstance(each, Exceeded)), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatTemplate:
+class ChatTemplate(Struct, frozen=True, kw_only=True):
     """One template, wherever it was found."""
 
     #: ``default``, or what the file calls it.
@@ -224,8 +218,7 @@ class ChatTemplate:
     analysis: Analysis | Absent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
+class Chat(Struct, frozen=True, kw_only=True):
     """Every template of a file, or of a checkpoint, and what fills it in."""
 
     templates: tuple[ChatTemplate, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from gguf_audit.chat import Analysis, Chat, ChatTemplate, Exceeded, template_name
 from gguf_audit.limits import LIMITS
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["chat_of", "chat_of_reference", "has_template"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     name: str
     place: str
     offset: int | None = None

@@ -8,7 +8,8 @@ tensors          blk.0.attn_q.weight.lora_a | blk.0.attn_q.weight.in_sum2 | dire
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Companion, CompanionKind, ProjectorMember
@@ -51,8 +52,7 @@ _DIFFUSION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Classified:
+class Classified(Struct, frozen=True):
     """What a file is."""
 
     kind: SubjectKind

@@ -10,8 +10,10 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
@@ -87,8 +89,7 @@ _MANY = 16
 _Audited = tuple[SubjectReport, SetMember | ProjectorMember | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """What the user asked for, whatever the target."""
 
     rules: Mapping[str, Rule]
@@ -208,8 +209,7 @@ def _analyst() -> Analyst:
     return Analyst()
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Struct, frozen=True):
     """One file that was found, and the number of the target that it was found by."""
 
     target: int
@@ -254,7 +254,10 @@ def _matched(
             problem = Problem.of(_placed(error, target))
             reports.append(SubjectReport(target=target, kind="set", errors=(problem,)))
         items += [
-            replace(item, located=replace(item.located, path=paths[item.located.file], tree=None))
+            replace(
+                item,
+                located=replace(item.located, path=paths[item.located.file], tree=None),
+            )
             if item.located.file in paths
             else item
             for item in own

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from gguf_audit.arch import Architecture
 from gguf_audit.chat import Chat
@@ -14,7 +15,7 @@ from gguf_audit.runtime.generation import Generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
-from gguf_audit.subject import Absent, Card, Checkpoint, Fields, Gguf, Scalar
+from gguf_audit.subject import Absent, Card, Checkpoint, Fields, Gguf, Loading, Scalar
 
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy
@@ -44,8 +45,7 @@ NOT_SPLIT = Absent("the reference's tokenizer wasn't run")
 NOT_ANALYSED = Absent("chat templates weren't looked at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What the user asked for, as far as rules may know it."""
 
     #: Context lengths, in tokens, at which bytes are stated.
@@ -58,8 +58,7 @@ class Settings:
     reference_ends: frozenset[int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(Loading, frozen=True, kw_only=True):
     """A GGUF model by itself."""
 
     gguf: Gguf
@@ -73,7 +72,7 @@ class Model:
     #: What ``general.file_type`` means, by llama-quantize's name.
     file_type: str | None = None
     #: Reads the model card beside the file, ``None`` where there is none.
-    load_card: Callable[[], Card | None] = field(default=lambda: None, repr=False, compare=False)
+    load_card: Callable[[], Card | None] = lambda: None
     #: sha256 by file, of those that a policy pins: they are read whole.
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Its chat templates, and what became of them in a process of their own.
@@ -82,8 +81,7 @@ class Model:
     generation: Generation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(Loading, frozen=True, kw_only=True):
     """A GGUF model and the checkpoint it was made from."""
 
     model: Model
@@ -99,18 +97,12 @@ class Conversion:
     #: The reference's chat templates, with the file's tokens.
     expected_chat: Chat | Absent = NOT_ANALYSED
     #: Runs the splitter of the reference's tokenizer when somebody asks.
-    load_splitting: Callable[[], Splitting | Absent] = field(
-        default=lambda: NOT_SPLIT, repr=False, compare=False
-    )
+    load_splitting: Callable[[], Splitting | Absent] = lambda: NOT_SPLIT
 
     #: Asks the converter's question of the reference's tokenizer.
-    load_names: Callable[[], tuple[str, ...] | Absent] = field(
-        default=lambda: NOT_SPLIT, repr=False, compare=False
-    )
+    load_names: Callable[[], tuple[str, ...] | Absent] = lambda: NOT_SPLIT
     #: Runs both tokenizers on texts.
-    load_tokenisation: Callable[[], Tokenisation | Absent] = field(
-        default=lambda: NOT_PROBED, repr=False, compare=False
-    )
+    load_tokenisation: Callable[[], Tokenisation | Absent] = lambda: NOT_PROBED
 
     @property
     def splitting(self) -> Splitting | Absent:
@@ -132,8 +124,7 @@ class Conversion:
 CompanionKind = Literal["mmproj", "adapter", "imatrix", "controlvector"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Companion:
+class Companion(Struct, frozen=True, kw_only=True):
     """A GGUF file that goes with a model, and what it was made of or goes with."""
 
     kind: CompanionKind
@@ -144,8 +135,7 @@ class Companion:
     base: Fields | Absent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Digest:
+class Digest(Struct, frozen=True, kw_only=True):
     """An array or a long string, by what tells it from another."""
 
     #: Type of the items, or ``characters``.
@@ -155,8 +145,7 @@ class Digest:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetMember:
+class SetMember(Struct, frozen=True, kw_only=True):
     """What one file says of the model that several files claim to be."""
 
     #: As the user would name it.
@@ -171,8 +160,7 @@ class SetMember:
     told: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetSubject:
+class SetSubject(Struct, frozen=True, kw_only=True):
     """Files of one folder that claim to be one model: its quants."""
 
     folder: str
@@ -180,8 +168,7 @@ class SetSubject:
     members: tuple[SetMember, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectorMember:
+class ProjectorMember(Struct, frozen=True, kw_only=True):
     """What a projector file says of the text model that it wants."""
 
     #: As the user would name it.
@@ -192,8 +179,7 @@ class ProjectorMember:
     type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairSubject:
+class PairSubject(Struct, frozen=True, kw_only=True):
     """A projector file and the text models that it stands beside in a folder."""
 
     folder: str
@@ -202,8 +188,7 @@ class PairSubject:
     models: tuple[SetMember, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadedFile:
+class UploadedFile(Struct, frozen=True, kw_only=True):
     """What a repository of the Hub and a folder say of one file."""
 
     name: str
@@ -218,8 +203,7 @@ class UploadedFile:
     local_sha256: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UploadSubject:
+class UploadSubject(Struct, frozen=True, kw_only=True):
     """A repository, and the folder that it was uploaded from."""
 
     repository: str

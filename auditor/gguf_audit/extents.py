@@ -9,7 +9,7 @@ a hostile shape makes it come out small.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from gguf_audit.subject import FileFacts, Tensor, TensorType
 
@@ -54,8 +54,7 @@ def data_end(file: FileFacts) -> int | None:
     return padded(file.data_offset + end, file.alignment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class Extent(Struct, frozen=True, kw_only=True):
     """The bytes of one tensor, counted from the start of its file."""
 
     tensor: Tensor

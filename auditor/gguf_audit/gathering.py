@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gguf_audit import arch
 from gguf_audit.chat import Chat
@@ -44,8 +46,7 @@ REQUIRABLE = tuple(part.value for part in Part)
 _ARCHITECTURE_KEY = "general.architecture"
 
 
-@dataclass(slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, kw_only=True):
     """What is known about one file; ``errors`` grows where a rule reads on demand."""
 
     kind: SubjectKind

@@ -13,8 +13,9 @@ indexer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 __all__ = [
     "AttentionStore",
@@ -33,8 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Full:
+class Full(Struct, frozen=True, kw_only=True):
     """Keys and values of every token."""
 
     kv_heads: int
@@ -43,8 +43,7 @@ class Full:
     value_length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sliding:
+class Sliding(Struct, frozen=True, kw_only=True):
     """Keys and values of the last ``window_tokens`` tokens."""
 
     kv_heads: int
@@ -53,8 +52,7 @@ class Sliding:
     window_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunked:
+class Chunked(Struct, frozen=True, kw_only=True):
     """Keys and values of the current chunk of ``window_tokens`` tokens (Llama 4)."""
 
     kv_heads: int
@@ -63,8 +61,7 @@ class Chunked:
     window_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latent:
+class Latent(Struct, frozen=True, kw_only=True):
     """One compressed row per token instead of keys and values (MLA).
 
     ``key_length`` is ``kv_lora_rank`` + rope dimension, ``value_length`` is 0:
@@ -77,8 +74,7 @@ class Latent:
     window_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Indexer:
+class Indexer(Struct, frozen=True, kw_only=True):
     """Small keys by which sparse attention picks the tokens it reads."""
 
     kv_heads: int
@@ -88,8 +84,7 @@ class Indexer:
     tokens_per_cell: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compressed:
+class Compressed(Struct, frozen=True, kw_only=True):
     """One row for every ``tokens_per_cell`` tokens (DeepSeek-V4)."""
 
     kv_heads: int
@@ -98,8 +93,7 @@ class Compressed:
     tokens_per_cell: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatePart:
+class StatePart(Struct, frozen=True, kw_only=True):
     """One named tensor of a recurrent state."""
 
     #: ``conv``, ``ssm``, ``shift``, ...
@@ -109,8 +103,7 @@ class StatePart:
     type: str = "f32"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrent:
+class Recurrent(Struct, frozen=True, kw_only=True):
     """A state of fixed size per sequence, whatever its length."""
 
     parts: tuple[StatePart, ...]
@@ -125,8 +118,7 @@ AttentionStore = Full | Sliding | Chunked | Latent | Indexer | Compressed
 Store = AttentionStore | Recurrent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(Struct, frozen=True, kw_only=True):
     """The stores of one layer, in the order in which the runtime lists them."""
 
     index: int
@@ -135,8 +127,7 @@ class Layer:
     shares_with: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheLayout:
+class CacheLayout(Struct, frozen=True, kw_only=True):
     """What a model keeps, layer by layer."""
 
     layers: tuple[Layer, ...]

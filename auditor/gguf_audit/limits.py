@@ -7,7 +7,7 @@ exceeds one is *not audited*, never clean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 __all__ = ["LIMITS", "Limits"]
 
@@ -15,8 +15,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Every number that bounds what an untrusted input can make us do."""
 
     #: Real models have fewer than 100 keys; 5,000 has been seen in the wild.

@@ -7,7 +7,8 @@ Nemo-12B.i1-IQ3_M.gguf       model Nemo-12B.i1, label IQ3_M
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["LABEL", "Label", "label_of", "width_of"]
 
@@ -22,8 +23,7 @@ _SHARD = re.compile(r"-[0-9]{5}-of-[0-9]{5}$")
 _WIDTH = re.compile(r"I?Q([0-9])|(TQ)|(?:BF|FP|F)(16|32)|(?:MX|NV)FP(4)")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """The quantization that a name ends in."""
 
     #: In capitals, as llama-quantize has it, or a publisher's own such as ``Q4_K_L``.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from gguf_audit.layout import CacheLayout
 from gguf_audit.verdict import (
@@ -24,8 +25,7 @@ __all__ = ["Entry", "EntryOrigin", "Group", "KeptAt", "KeptCache", "Overview", "
 EntryOrigin = Literal["key", "runtime default", "shape", "header", "reference"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One effective value and where it comes from."""
 
     #: Full metadata key, a tensor's name, or what is counted.
@@ -45,8 +45,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Values of one kind, in the order in which they are shown."""
 
     name: str
@@ -63,8 +62,7 @@ class Group:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAt:
+class KeptAt(Struct, frozen=True, kw_only=True):
     """Bytes of cache at one context length: llama.cpp, one sequence, f16."""
 
     tokens: int
@@ -83,8 +81,7 @@ class KeptAt:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptCache:
+class KeptCache(Struct, frozen=True, kw_only=True):
     """What llama.cpp keeps for a file, or for a right conversion of a reference."""
 
     #: ``None`` where only the architecture's need is known.
@@ -102,8 +99,7 @@ class KeptCache:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class Overview(Struct, frozen=True, kw_only=True):
     """What is known of one model, or of one reference."""
 
     target: str
@@ -134,8 +130,7 @@ class Overview:
         return cast("dict[str, object]", without_surrogates(document))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """Everything that one call of ``show`` was asked for."""
 
     #: Version of this tool.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.subject import Absent, Json
 
@@ -25,8 +26,7 @@ Scalar = int | float | str
 Values = tuple[Scalar | tuple[Scalar, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What a right conversion says."""
 
     #: Key after ``clip.<encoder>.`` (or ``ACTIVATION``) -> the values that are right.

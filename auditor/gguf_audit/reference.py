@@ -8,9 +8,10 @@ looked for on the Hub, then in the local Hub cache, then among the built-in card
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards

@@ -7,8 +7,9 @@ import hashlib
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Literal, assert_never
+
+from msgspec import Struct, field
 
 from gguf_audit.errors import LimitError
 from gguf_audit.evidence import (
@@ -90,8 +91,7 @@ class Need(enum.StrEnum):
     RENDER = "render"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetKey:
+class SetKey(Struct, frozen=True, kw_only=True):
     """Give a scalar key this value."""
 
     key: str
@@ -100,53 +100,46 @@ class SetKey:
     present: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetArray:
+class SetArray(Struct, frozen=True, kw_only=True):
     """Give an array key these items."""
 
     key: str
     items: tuple[int | float | bool | str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveKey:
+class RemoveKey(Struct, frozen=True, kw_only=True):
     """Remove a key."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetSpecialId:
+class SetSpecialId(Struct, frozen=True, kw_only=True):
     """Set ``tokenizer.ggml.<name>_token_id``; ``name`` as gguf-py spells it."""
 
     name: str
     id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetPreTokenizer:
+class SetPreTokenizer(Struct, frozen=True, kw_only=True):
     """Set ``tokenizer.ggml.pre``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetChatTemplate:
+class SetChatTemplate(Struct, frozen=True, kw_only=True):
     """Store the reference's chat template."""
 
     template: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconvert:
+class Reconvert(Struct, frozen=True, kw_only=True):
     """Only a new conversion helps."""
 
     #: Why nothing cheaper does, or what to do before; "" where that is plain.
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replace:
+class Replace(Struct, frozen=True, kw_only=True):
     """The bytes are gone: fetch or copy the file again."""
 
 
@@ -154,8 +147,7 @@ _Rewritten = SetKey | SetArray | RemoveKey | SetSpecialId | SetPreTokenizer | Se
 Repair = _Rewritten | Reconvert | Replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """What a rule has to say about one cause."""
 
     #: Expected, found, where: one sentence without a final full stop.
@@ -176,8 +168,7 @@ class Hit:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NoEvidence:
+class NoEvidence(Struct, frozen=True):
     """A rule could not look: what was missing.
 
     ``limit`` says that the file goes beyond what we know or may spend, so that part of
@@ -191,51 +182,44 @@ class NoEvidence:
 Outcome = Hit | NoEvidence
 
 
-@dataclass(frozen=True, slots=True)
-class OnModel:
+class OnModel(Struct, frozen=True):
     """A check of a GGUF model by itself."""
 
     check: Callable[[Model, Settings], Iterator[Outcome]]
 
 
-@dataclass(frozen=True, slots=True)
-class OnConversion:
+class OnConversion(Struct, frozen=True):
     """A check of a GGUF model against its reference."""
 
     check: Callable[[Conversion, Settings], Iterator[Outcome]]
 
 
-@dataclass(frozen=True, slots=True)
-class OnSet:
+class OnSet(Struct, frozen=True):
     """A check of several files that claim to be one model, against each other."""
 
     check: Callable[[SetSubject, Settings], Iterator[Outcome]]
 
 
-@dataclass(frozen=True, slots=True)
-class OnCompanion:
+class OnCompanion(Struct, frozen=True):
     """A check of files that go with a model; ``Need.REFERENCE`` where it takes one."""
 
     check: Callable[[Companion, Settings], Iterator[Outcome]]
     kinds: tuple[CompanionKind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OnPair:
+class OnPair(Struct, frozen=True):
     """A check of a projector file against the text models that it stands beside."""
 
     check: Callable[[PairSubject, Settings], Iterator[Outcome]]
 
 
-@dataclass(frozen=True, slots=True)
-class OnUpload:
+class OnUpload(Struct, frozen=True):
     """A check of a repository against the folder that it was uploaded from."""
 
     check: Callable[[UploadSubject, Settings], Iterator[Outcome]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One thing that can be wrong, how bad it may be, and how it is looked for.
 
     Its page is the docstring of its module: a summary line, then the sections
@@ -278,8 +262,7 @@ def kept_to(rule: Rule, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
 SkipKind = Literal["not-applicable", "no-evidence", "limit", "crashed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
+class Skip(Struct, frozen=True, kw_only=True):
     """A rule that did not look, and why."""
 
     rule: str
@@ -291,8 +274,7 @@ class Skip:
         return {"rule": self.rule, "kind": self.kind, "reason": self.reason}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """A hit with the identity and the severity that the engine gave it."""
 
     rule: str

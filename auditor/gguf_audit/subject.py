@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from gguf_audit.errors import LimitError, Refused
 from gguf_audit.fingerprints import Fingerprints
@@ -29,6 +30,7 @@ __all__ = [
     "FileFacts",
     "Gguf",
     "Json",
+    "Loading",
     "Origin",
     "PeftAdapter",
     "ReferenceOrigin",
@@ -54,8 +56,24 @@ T = TypeVar("T")
 ReferenceOrigin = Literal["hub", "cache", "card", "folder", "gguf"]
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Loading(Struct, frozen=True, kw_only=True):
+    """A value that reads more of itself when somebody asks.
+
+    How it does that, the fields whose names begin with ``load``, doesn't count where two are
+    compared.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            getattr(self, name) == getattr(other, name)
+            for name in self.__struct_fields__
+            if not name.startswith("load")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as of any value with mappings inside
+
+
+class Absent(Struct, frozen=True):
     """A part that isn't there, and why."""
 
     reason: str
@@ -87,8 +105,7 @@ class Origin(enum.StrEnum):
     SHAPE = "shape"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value(Generic[T]):
+class Value(Struct, Generic[T], frozen=True, kw_only=True):
     """An effective value and where it comes from."""
 
     value: T
@@ -101,8 +118,7 @@ def _nothing() -> Iterator[bytes]:
     return iter(())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Array:
+class Array(Loading, frozen=True, kw_only=True):
     """A metadata array that stays on disk until its items are asked for."""
 
     #: ``ARRAY`` where items are themselves arrays: legal, but llama.cpp refuses them.
@@ -113,22 +129,16 @@ class Array:
     size_bytes: int
     #: Reads and decodes every item. Strings that aren't UTF-8 keep their bytes as
     #: lone surrogates (``surrogateescape``). Raises AuditError.
-    load: Callable[[], Sequence[Scalar]] = field(repr=False, compare=False)
+    load: Callable[[], Sequence[Scalar]]
     #: Reads the same bytes without decoding them, piece by piece. Raises AuditError.
-    stored: Callable[[], Iterator[bytes]] = field(default=_nothing, repr=False, compare=False)
+    load_stored: Callable[[], Iterator[bytes]] = _nothing
     #: Reads some strings and keeps no other: those with these indexes, and those that
     #: begin with one of these texts. ``None`` where only all of them can be read.
-    load_some: Callable[[frozenset[int], tuple[str, ...]], Mapping[int, str]] | None = field(
-        default=None, repr=False, compare=False
-    )
+    load_some: Callable[[frozenset[int], tuple[str, ...]], Mapping[int, str]] | None = None
     #: Reads strings as they are stored, some at a time, and what tells equal ones.
     #: ``None`` where they are no strings, or in no file.
-    load_texts: Callable[[], Iterator[Sequence[bytes]]] | None = field(
-        default=None, repr=False, compare=False
-    )
-    load_fingerprints: Callable[[], Fingerprints] | None = field(
-        default=None, repr=False, compare=False
-    )
+    load_texts: Callable[[], Iterator[Sequence[bytes]]] | None = None
+    load_fingerprints: Callable[[], Fingerprints] | None = None
 
     def __len__(self) -> int:
         return self.count
@@ -136,6 +146,10 @@ class Array:
     def items(self) -> Sequence[Scalar]:
         """Return every item; the first call reads them."""
         return self.load()
+
+    def stored(self) -> Iterator[bytes]:
+        """Yield the bytes of all items as they stand in the file."""
+        return self.load_stored()
 
     def some(self, indexes: Iterable[int], starts: tuple[str, ...]) -> Mapping[int, str]:
         """Return index -> string of those with an index, or that begin with such a text.
@@ -168,8 +182,7 @@ class Array:
         return Fingerprints(self.texts(), self.count)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     """One metadata key of a file, or one that a converter would write."""
 
     key: str
@@ -182,8 +195,7 @@ class Field:
     odd_bool: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TensorType:
+class TensorType(Struct, frozen=True, kw_only=True):
     """A ggml tensor type: how many elements make a block of how many bytes."""
 
     id: int
@@ -200,8 +212,7 @@ class TensorType:
     removed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class Tensor(Struct, frozen=True, kw_only=True):
     """One tensor info: name, shape, type and extent, never its values."""
 
     name: str
@@ -226,8 +237,7 @@ class Tensor:
         return product
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class Tail(Struct, frozen=True, kw_only=True):
     """What a file holds behind its last tensor, its padding not included."""
 
     #: From the start of the file.
@@ -244,8 +254,7 @@ def _unread(file: FileFacts, tensor: Tensor) -> Absent:
     return Absent(f"the data of {tensor.name} can't be read")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileFacts:
+class FileFacts(Loading, frozen=True, kw_only=True):
     """One physical file: a whole model or one shard."""
 
     name: str
@@ -264,13 +273,10 @@ class FileFacts:
     tensors: tuple[Tensor, ...]
     tail: Tail | None = None
     #: Reads the values of one of its small tensors: ``Gguf.values``.
-    load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = field(
-        default=_unread, repr=False, compare=False
-    )
+    load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = _unread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """What the model card beside a file says, as far as rules look at it."""
 
     license: str | None = None
@@ -284,8 +290,7 @@ class Card:
     of_checkpoint: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gguf:
+class Gguf(Struct, frozen=True, kw_only=True):
     """One model: a GGUF file, or a split set read as one."""
 
     #: What the user named.
@@ -293,9 +298,9 @@ class Gguf:
     #: In shard order.
     files: tuple[FileFacts, ...]
     #: Key -> first occurrence, over all shards.
-    fields: Mapping[str, Field] = field(repr=False)
+    fields: Mapping[str, Field]
     #: Name -> first occurrence, over all shards.
-    tensors: Mapping[str, Tensor] = field(repr=False)
+    tensors: Mapping[str, Tensor]
 
     @property
     def architecture(self) -> str | None:
@@ -479,16 +484,14 @@ class Fields:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTensor:
+class StoredTensor(Struct, frozen=True, kw_only=True):
     """One tensor of a safetensors checkpoint: its dtype and its shape, outermost first."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeftAdapter:
+class PeftAdapter(Struct, frozen=True, kw_only=True):
     """A low-rank adapter as the peft library stores it."""
 
     #: ``adapter_config.json`` as published.
@@ -496,8 +499,7 @@ class PeftAdapter:
     tensors: Mapping[str, StoredTensor] | Absent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokenizer:
+class Tokenizer(Struct, frozen=True, kw_only=True):
     """What a reference says of its tokenizer, as far as that is certain."""
 
     #: ``bos``, ``eos``, ``unk``, ``sep``, ``pad``, ``cls``, ``mask``, ``eot``, ``eom``
@@ -513,8 +515,7 @@ class Tokenizer:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddedToken:
+class AddedToken(Struct, frozen=True, kw_only=True):
     """One of the ``added_tokens`` of a ``tokenizer.json``."""
 
     id: int
@@ -528,20 +529,19 @@ class AddedToken:
     single_word: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenizerJson:
+class TokenizerJson(Struct, frozen=True, kw_only=True):
     """A ``tokenizer.json``; sections that nobody compares stand as they do there."""
 
     #: ``BPE``, ``Unigram``, ``WordPiece`` or ``WordLevel``; "" where it doesn't say.
     model: str
     #: Text -> id, without added tokens; texts as they are stored, of equal ones the last.
-    ids: Mapping[str, int] = field(repr=False)
+    ids: Mapping[str, int]
     #: Score per id, of Unigram alone; else empty.
-    scores: Sequence[float] = field(default=(), repr=False)
+    scores: Sequence[float] = ()
     #: In order of rank, as a file has them: two parts with a space between, and of pairs
     #: a space inside a part as U+0120 (``SpecialVocab``). Empty where the model has none.
-    merges: Sequence[str] = field(default=(), repr=False)
-    added: tuple[AddedToken, ...] = field(default=(), repr=False)
+    merges: Sequence[str] = ()
+    added: tuple[AddedToken, ...] = ()
     #: What is left of the model: ``byte_fallback``, ``ignore_merges``, ``unk_token``...
     options: Mapping[str, Json] = field(default_factory=dict[str, Json])
     normalizer: Json = None
@@ -552,37 +552,35 @@ class TokenizerJson:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentencePiece:
+class SentencePiece(Struct, frozen=True, kw_only=True):
     """A SentencePiece model: ``tokenizer.model``, ``spiece.model`` and their like."""
 
     #: Text, score and type (``sentencepiece_model.proto``: 1 normal, 2 unknown, 3
     #: control, 4 user defined, 5 unused, 6 byte) of every piece, by id.
-    texts: Sequence[str] = field(repr=False)
-    scores: Sequence[float] = field(repr=False)
-    types: Sequence[int] = field(repr=False)
+    texts: Sequence[str]
+    scores: Sequence[float]
+    types: Sequence[int]
     #: ``trainer_spec.model_type``: 1 unigram, 2 BPE, 3 words, 4 characters.
     model_type: int = 1
     add_dummy_prefix: bool = True
     remove_extra_whitespaces: bool = True
-    precompiled_charsmap: bytes = field(default=b"", repr=False)
+    precompiled_charsmap: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenizerFiles:
+class TokenizerFiles(Loading, frozen=True, kw_only=True):
     """The files of a reference's tokenizer; each is read once, when it is asked for."""
 
     #: Of all files of the folder.
     names: frozenset[str]
-    load_json: Callable[[], TokenizerJson | Absent] = field(repr=False, compare=False)
+    load_json: Callable[[], TokenizerJson | Absent]
     #: Of ``tokenizer.json``, for who runs it.
-    load_bytes: Callable[[], bytes | Absent] = field(repr=False, compare=False)
+    load_bytes: Callable[[], bytes | Absent]
     #: By the name of the file.
-    load_sentencepiece: Callable[[str], SentencePiece | Absent] = field(repr=False, compare=False)
+    load_sentencepiece: Callable[[str], SentencePiece | Absent]
     #: ``added_tokens.json``, ``special_tokens_map.json``, ``1_Pooling/config.json``...
-    load_object: Callable[[str], Mapping[str, Json] | Absent] = field(repr=False, compare=False)
+    load_object: Callable[[str], Mapping[str, Json] | Absent]
     #: ``vocab.txt``, ``merges.txt``...
-    load_text: Callable[[str], str | Absent] = field(repr=False, compare=False)
+    load_text: Callable[[str], str | Absent]
 
     @property
     def json(self) -> TokenizerJson | Absent:
@@ -590,20 +588,19 @@ class TokenizerFiles:
         return self.load_json()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True, kw_only=True):
     """The vocabulary that a right conversion has."""
 
     #: ``tokenizer.ggml.model``.
     model: str
     #: By id; ``None`` where the reference has no token, so that a file has padding.
-    texts: Sequence[str | None] = field(repr=False)
+    texts: Sequence[str | None]
     #: ``TokenType`` by id; 0 where any is right.
-    types: Sequence[int] = field(repr=False)
+    types: Sequence[int]
     #: By id; ``None`` where a conversion has none.
-    scores: Sequence[float] | None = field(default=None, repr=False)
+    scores: Sequence[float] | None = None
     #: ``None`` where a conversion has none.
-    merges: Sequence[str] | None = field(default=None, repr=False)
+    merges: Sequence[str] | None = None
     #: Id -> more texts, more types that are as right: what is written depends on the
     #: release of the libraries that a converter runs with.
     other_texts: Mapping[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
@@ -616,8 +613,7 @@ class Vocabulary:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateFile:
+class TemplateFile(Struct, frozen=True, kw_only=True):
     """A chat template of a reference, as it stands there."""
 
     #: ``default``, or the name that the reference gives it.
@@ -627,8 +623,7 @@ class TemplateFile:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class Checkpoint(Loading, frozen=True, kw_only=True):
     """The reference: the Hugging Face checkpoint that a file was made from."""
 
     #: Hub id, path or card id.
@@ -649,42 +644,32 @@ class Checkpoint:
     #: Name -> template, ``default`` first; empty where the checkpoint has none.
     chat_templates: Mapping[str, str] | Absent
     #: Reads the safetensors headers when they are first asked for.
-    load_tensors: Callable[[], Mapping[str, StoredTensor] | Absent] = field(
-        repr=False, compare=False
-    )
+    load_tensors: Callable[[], Mapping[str, StoredTensor] | Absent]
     #: Reads the tokenizer when it is first asked for.
-    load_tokenizer: Callable[[], Tokenizer | Absent] = field(repr=False, compare=False)
+    load_tokenizer: Callable[[], Tokenizer | Absent]
     #: The files themselves; Absent where the reference is no folder with a tokenizer.
-    tokenizer_files: TokenizerFiles | Absent = field(
-        default=Absent("the reference has no tokenizer files"), repr=False, compare=False
-    )
+    tokenizer_files: TokenizerFiles | Absent = Absent("the reference has no tokenizer files")
     #: Makes the expected vocabulary when it is first asked for.
-    load_vocabulary: Callable[[], Vocabulary | Absent] = field(
-        default=lambda: Absent("the reference has no vocabulary"), repr=False, compare=False
+    load_vocabulary: Callable[[], Vocabulary | Absent] = lambda: Absent(
+        "the reference has no vocabulary"
     )
     #: Reads how images and sounds are prepared (``preprocessor_config.json`` and
     #: ``processor_config.json``, merged as the converter does) when first asked.
-    load_preprocessor: Callable[[], Mapping[str, Json] | Absent] = field(
-        default=lambda: Absent("it doesn't say how images are prepared"), repr=False, compare=False
+    load_preprocessor: Callable[[], Mapping[str, Json] | Absent] = lambda: Absent(
+        "it doesn't say how images are prepared"
     )
     #: Reads how sentence vectors are made (``llama_pooling_type``, ``None`` for not at all)
     #: when it is first asked for.
-    load_pooling: Callable[[], int | Absent | None] = field(
-        default=lambda: Absent("it doesn't say how sentence vectors are made"),
-        repr=False,
-        compare=False,
+    load_pooling: Callable[[], int | Absent | None] = lambda: Absent(
+        "it doesn't say how sentence vectors are made"
     )
     #: Reads the PEFT adapter of the folder when it is first asked for.
-    load_adapter: Callable[[], PeftAdapter | Absent] = field(
-        default=lambda: Absent("it is no adapter's folder"), repr=False, compare=False
-    )
+    load_adapter: Callable[[], PeftAdapter | Absent] = lambda: Absent("it is no adapter's folder")
     #: Reads every chat template that it has, in the order in which transformers prefers
     #: them; not only those that the converter writes.
-    load_template_files: Callable[[], tuple[TemplateFile, ...]] | None = field(
-        default=None, repr=False, compare=False
-    )
+    load_template_files: Callable[[], tuple[TemplateFile, ...]] | None = None
     #: The model itself, where another GGUF is the reference: its metadata are expected.
-    gguf: Gguf | None = field(default=None, repr=False)
+    gguf: Gguf | None = None
 
     @property
     def non_finite(self) -> tuple[str, ...]:

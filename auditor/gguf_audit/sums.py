@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._json import read_object
@@ -25,8 +27,7 @@ from gguf_audit.where import Where
 __all__ = ["Sum", "differences", "read_sums", "render", "sums_of"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sum:
+class Sum(Struct, frozen=True, kw_only=True):
     """One file that was audited."""
 
     #: The model that it belongs to, as the user named it.

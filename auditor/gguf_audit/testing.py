@@ -13,11 +13,12 @@ file at all.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
 from typing import Literal
+
+from msgspec import Struct
 
 from gguf_audit.errors import SourceError
 from gguf_audit.extents import padded, tensor_bytes
@@ -68,8 +69,7 @@ _FORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
+class TensorSpec(Struct, frozen=True):
     """A tensor to write, with what a plain tuple can't say."""
 
     name: str | bytes
@@ -296,7 +296,7 @@ class _Writer:
 
     def __init__(self, byte_order: ByteOrder) -> None:
         self._sign = "<" if byte_order == "little" else ">"
-        self._structs = {type_: Struct(self._sign + form) for type_, form in _FORMS.items()}
+        self._structs = {type_: struct.Struct(self._sign + form) for type_, form in _FORMS.items()}
         self._length = self._structs[ValueType.UINT64].pack
 
     def header(
@@ -343,7 +343,7 @@ class _Writer:
         if type_ in _FORMS:
             # At once: vocabularies have a quarter of a million numbers.
             return b"".join(
-                (*parts, Struct(f"{self._sign}{len(items)}{_FORMS[type_]}").pack(*items))
+                (*parts, struct.Struct(f"{self._sign}{len(items)}{_FORMS[type_]}").pack(*items))
             )
         texts = [item for item in items if isinstance(item, str | bytes)]
         if type_ is ValueType.STRING and len(texts) == len(items):

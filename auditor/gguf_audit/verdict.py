@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from gguf_audit.errors import AuditError, UnknownArchitectureError
 from gguf_audit.layout import CacheLayout
@@ -54,8 +55,7 @@ class Status(enum.StrEnum):
     NOT_AUDITED = "not-audited"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSummary:
+class FileSummary(Struct, frozen=True, kw_only=True):
     """One physical file of a subject."""
 
     name: str
@@ -75,8 +75,7 @@ class FileSummary:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceFacts:
+class ReferenceFacts(Struct, frozen=True, kw_only=True):
     """Which reference a subject was held against."""
 
     id: str
@@ -90,8 +89,7 @@ class ReferenceFacts:
         return {"id": _cut(self.id), "revision": self.revision, "origin": self.origin}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFacts:
+class SourceFacts(Struct, frozen=True, kw_only=True):
     """Where the files of a subject came from, and what reading them cost."""
 
     #: Repository, address without anything secret, or name in a store.
@@ -118,8 +116,7 @@ class SourceFacts:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """Why something that was asked for was not audited."""
 
     #: ``AuditError.code``.
@@ -138,8 +135,7 @@ class Problem:
         return {"code": self.code, "message": _cut(self.message), "where": where}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BytesAt:
+class BytesAt(Struct, frozen=True, kw_only=True):
     """Bytes of cache at one context length: llama.cpp, one sequence, f16."""
 
     tokens: int
@@ -160,8 +156,7 @@ class BytesAt:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheReport:
+class CacheReport(Struct, frozen=True, kw_only=True):
     """What the file makes llama.cpp keep, beside what it should."""
 
     implied: CacheLayout
@@ -181,8 +176,7 @@ class CacheReport:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class Accepted(Struct, frozen=True, kw_only=True):
     """A finding that doesn't count, because somebody has said so."""
 
     finding: Finding
@@ -198,8 +192,7 @@ class Accepted:
         return {**_finding_to_dict(self.finding), "suppression": said}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyFacts:
+class PolicyFacts(Struct, frozen=True, kw_only=True):
     """Which policy an audit went by."""
 
     #: ``None`` where only a profile was asked for.
@@ -220,8 +213,7 @@ class PolicyFacts:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineFacts:
+class BaselineFacts(Struct, frozen=True, kw_only=True):
     """Which earlier report an audit was held against."""
 
     file: str
@@ -239,8 +231,7 @@ class BaselineFacts:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectReport:
+class SubjectReport(Struct, frozen=True, kw_only=True):
     """What an audit says of one model: a file, or a split set read as one."""
 
     target: str
@@ -304,8 +295,7 @@ class SubjectReport:
         return cast("dict[str, object]", without_surrogates(document))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """How many of what, over all subjects."""
 
     errors: int
@@ -330,8 +320,7 @@ class Summary:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """What an audit says of everything it was asked to look at."""
 
     #: Version of this tool.

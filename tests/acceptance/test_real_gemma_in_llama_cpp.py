@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from gguf_audit import open_gguf, plan_llama_cpp
 from gguf_audit.probes.llama_cpp import Context, find_library, measure

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from gguf_audit import arch, open_gguf, plan_llama_cpp
 from gguf_audit.errors import Refused

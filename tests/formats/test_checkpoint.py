@@ -63,6 +63,7 @@ def test_reads_a_whole_folder() -> None:
         generation_config={"temperature": 0.6},
         tokenizer_config={"bos_token": "<s>", "chat_template": "T"},
         chat_templates={"default": "T"},
+        tokenizer_files=found.tokenizer_files,
         load_tensors=dict,
         load_tokenizer=lambda: Absent(""),
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.errors import (
     AuditError,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, LimitError, MalformedError, SourceError
 from gguf_audit.formats.gguf import ShardName, open_gguf, read_gguf_set, shard_name

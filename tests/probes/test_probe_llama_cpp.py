@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 
 import pytest
+from msgspec.structs import fields, replace
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes import llama_cpp

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes import tokenizer

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.report.github import render
 from gguf_audit.report.places import Checkout
@@ -65,7 +65,7 @@ def test_every_cause_is_an_annotation() -> None:
 
 
 def test_the_same_finding_over_many_files_is_one_annotation() -> None:
-    many = [dataclasses.replace(renamed(LOST, f"{n}.gguf"), skips=()) for n in range(20)]
+    many = [replace(renamed(LOST, f"{n}.gguf"), skips=()) for n in range(20)]
     found, _ = commands(render(report(*many)))
     assert len(found) == 2
     assert "files: 20 of 20\n" in found[0].message
@@ -76,14 +76,14 @@ def test_a_crash_is_an_error_and_what_nobody_gave_is_nothing() -> None:
         Skip(rule="KV101", kind="limit", reason="too many"),
         Skip(rule="KV102", kind="not-applicable", reason=NO_REFERENCE),
     )
-    subject = dataclasses.replace(LOST, findings=(), skips=skips)
+    subject = replace(LOST, findings=(), skips=skips)
     found, _ = commands(render(report(subject)))
     assert found == [Command("error", {"title": "skipped: limit"}, "too many (KV101)")]
 
 
 def test_an_info_is_a_notice() -> None:
-    finding = dataclasses.replace(CONTEXT, severity=Severity.INFO)
-    subject = dataclasses.replace(LOST, findings=(finding,), skips=())
+    finding = replace(CONTEXT, severity=Severity.INFO)
+    subject = replace(LOST, findings=(finding,), skips=())
     [found], _ = commands(render(report(subject)))
     assert found.name == "notice"
 
@@ -95,7 +95,7 @@ def test_the_path_is_that_of_the_repository() -> None:
 
 
 def test_what_separates_is_escaped() -> None:
-    subject = renamed(dataclasses.replace(LOST, skips=()), "a,title=x::%0Ab:c.gguf")
+    subject = renamed(replace(LOST, skips=()), "a,title=x::%0Ab:c.gguf")
     text = render(report(subject))
     assert "file=a%2Ctitle=x%3A%3A%250Ab%3Ac.gguf," in text
     assert commands(text)[0][0].properties["file"] == "a,title=x::%0Ab:c.gguf"

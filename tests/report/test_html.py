@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.report.html import render
 from gguf_audit.report.style import Detail, Style
@@ -46,7 +46,7 @@ PLAIN = Seen(render(of("plain")))
 
 def test_everything_is_told() -> None:
     policy = PolicyFacts(file="p.toml", found=False, profile=None)
-    lines = Seen(render(dataclasses.replace(of("plain"), policy=policy))).lines
+    lines = Seen(render(replace(of("plain"), policy=policy))).lines
     for told in (
         "2 models: 1 error, 2 warnings, 0 infos, 1 accepted, 1 not fully audited",
         "ERROR",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit import rule
 from gguf_audit.report.json import line_schema, render, render_lines, schema
@@ -45,8 +45,8 @@ def test_a_report_with_everything_fits_the_schema() -> None:
 
 @pytest.mark.parametrize("repair", REPAIRS, ids=lambda repair: type(repair).__name__)
 def test_every_repair_fits_the_schema(repair: rule.Repair) -> None:
-    finding = dataclasses.replace(CONTEXT, repair=repair)
-    subject = dataclasses.replace(LOST, findings=(finding,))
+    finding = replace(CONTEXT, repair=repair)
+    subject = replace(LOST, findings=(finding,))
     jsonschema.validate(json.loads(render(report(subject))), schema())
 
 
@@ -195,7 +195,7 @@ def _at(node: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def test_the_text_is_ascii() -> None:
-    odd = dataclasses.replace(LOST, target="日本語\udcff.gguf")
+    odd = replace(LOST, target="日本語\udcff.gguf")
     assert json.loads(render(report(odd)).encode("ascii"))["subjects"][0]["target"] == (
         "日本語\\xff.gguf"
     )
@@ -204,8 +204,8 @@ def test_the_text_is_ascii() -> None:
 def test_what_was_accepted_fits_the_schema() -> None:
     by_policy = Accepted(finding=CONTEXT, by="policy", reason="known", expires="2027-03-01")
     by_baseline = Accepted(finding=CONTEXT, by="baseline")
-    subject = dataclasses.replace(LOST, suppressed=(by_policy, by_baseline))
-    whole = dataclasses.replace(
+    subject = replace(LOST, suppressed=(by_policy, by_baseline))
+    whole = replace(
         report(subject),
         policy=PolicyFacts(file="p.toml", found=True, profile="deploy", notes=("expired",)),
         baseline=BaselineFacts(file="b.json", stale=(("lost.gguf", "KV103", "0" * 16),)),
@@ -244,7 +244,7 @@ def test_the_schema_of_a_line_knows_no_other_field() -> None:
 
 def test_a_line_says_of_the_baseline_what_concerns_it() -> None:
     stale = (("lost.gguf", "KV103", "ab"), ("other.gguf", "KV103", "cd"))
-    found = dataclasses.replace(
+    found = replace(
         report(LOST, UNREADABLE), baseline=BaselineFacts(file="old\udcff.json", stale=stale)
     )
     lines = [json.loads(line) for line in render_lines(found).splitlines()]
@@ -279,9 +279,9 @@ def test_any_text_is_valid_json(text: str) -> None:
 
 def test_a_hostile_name_makes_no_long_report() -> None:
     long = everywhere("x" * 1_000_000)
-    long = dataclasses.replace(long, target="long.gguf", files=(), reference=None, suppressed=())
-    finding = dataclasses.replace(long.findings[0], consequences=("x",) * 1_000_000)
-    long = dataclasses.replace(long, findings=(finding,) * 10)
+    long = replace(long, target="long.gguf", files=(), reference=None, suppressed=())
+    finding = replace(long.findings[0], consequences=("x",) * 1_000_000)
+    long = replace(long, findings=(finding,) * 10)
     text = render(report(long))
     assert len(text) < 1_000_000
     assert '"and 999,968 more"' in text

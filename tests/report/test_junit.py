@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
+from msgspec.structs import replace
 
 from gguf_audit.report.junit import render
 from gguf_audit.rule import Severity, Skip
@@ -15,16 +15,14 @@ from gguf_audit.verdict import Problem, SubjectReport
 from gguf_audit.where import Where
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, report
 
-CRASHED = dataclasses.replace(
+CRASHED = replace(
     LOST, findings=(), skips=(Skip(rule="KV101", kind="crashed", reason="ValueError: x"),)
 )
 UNKNOWN = SubjectReport(
     target="new.gguf",
     errors=(Problem(code="unknown-architecture", message="nonesuch", where=Where()),),
 )
-INFO = dataclasses.replace(
-    LOST, findings=(dataclasses.replace(CONTEXT, severity=Severity.INFO),), skips=()
-)
+INFO = replace(LOST, findings=(replace(CONTEXT, severity=Severity.INFO),), skips=())
 
 
 def read(text: str) -> Any:

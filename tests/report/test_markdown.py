@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import re
 from html.parser import HTMLParser
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.report.markdown import render
 from gguf_audit.report.style import Detail, Style
@@ -88,8 +88,8 @@ def test_only_the_verdict() -> None:
 
 def test_who_accepts_what_is_said() -> None:
     policy = PolicyFacts(file="a_b.toml", found=True, profile="deploy")
-    subject = dataclasses.replace(everywhere("a_b"), findings=(), errors=(), skips=(), cache=None)
-    text = render(dataclasses.replace(report(subject), policy=policy))
+    subject = replace(everywhere("a_b"), findings=(), errors=(), skips=(), cache=None)
+    text = render(replace(report(subject), policy=policy))
     assert text.startswith(
         "## gguf-audit\n\n**1 model: 0 errors, 0 warnings, 0 infos, 1 accepted** "
         "by `a_b.toml, profile deploy`\n\n"
@@ -112,10 +112,8 @@ def test_among_many_files_those_that_are_not_clean_are_shown() -> None:
 
 
 def test_a_comment_never_grows_too_long() -> None:
-    many = [
-        dataclasses.replace(CONTEXT, message=f"{n}{'x' * 1900}", fix="y" * 4000) for n in range(40)
-    ]
-    text = render(report(dataclasses.replace(LOST, findings=tuple(many))))
+    many = [replace(CONTEXT, message=f"{n}{'x' * 1900}", fix="y" * 4000) for n in range(40)]
+    text = render(report(replace(LOST, findings=tuple(many))))
     assert len(text) < 65_536
     assert re.search(r"\n\n[0-9]+ more sections: `--format json` has it all\.\n\Z", text)
 

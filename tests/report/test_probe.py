@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.report import text
 from gguf_audit.report.json import render, schema
@@ -29,7 +29,7 @@ MIXED = probed(
 
 
 def test_the_text_says_who_was_asked_and_what_it_took() -> None:
-    subject = dataclasses.replace(LOST, probe=MIXED)
+    subject = replace(LOST, probe=MIXED)
     assert (
         "    probed    llama.cpp 1.2 (a): 27 MiB at 4,096 and 32,768 tokens, "
         "dies at 131,072 tokens, not seen at 262,144 tokens\n"
@@ -37,19 +37,19 @@ def test_the_text_says_who_was_asked_and_what_it_took() -> None:
 
 
 def test_a_refusal_is_called_one() -> None:
-    subject = dataclasses.replace(LOST, probe=probed(Declined(message="no")))
+    subject = replace(LOST, probe=probed(Declined(message="no")))
     assert "probed    llama.cpp 1.2 (a): refuses at 4,096 tokens\n" in text.render(report(subject))
 
 
 @pytest.mark.parametrize("detail", [Detail.NORMAL, Detail.VERDICT])
 def test_who_was_not_asked_is_not_named(detail: Detail) -> None:
     probe = MIXED if detail is Detail.VERDICT else None
-    subject = dataclasses.replace(LOST, probe=probe)
+    subject = replace(LOST, probe=probe)
     assert "probed" not in text.render(report(subject), style=Style(detail=detail))
 
 
 def test_json_has_every_run() -> None:
-    document = json.loads(render(report(dataclasses.replace(LOST, probe=MIXED))))
+    document = json.loads(render(report(replace(LOST, probe=MIXED))))
     jsonschema.validate(document, schema(), jsonschema.Draft202012Validator)
     assert document["subjects"][0]["probe"] == {
         "runtime": "llama.cpp 1.2 (a)",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from importlib import resources
@@ -10,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
 from gguf_audit.report.places import Checkout
@@ -113,8 +113,8 @@ def test_a_result_whole() -> None:
     [(Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "note")],
 )
 def test_levels(severity: Severity, level: str) -> None:
-    finding = dataclasses.replace(CONTEXT, severity=severity)
-    run = run_of(report(dataclasses.replace(LOST, findings=(finding,))))
+    finding = replace(CONTEXT, severity=severity)
+    run = run_of(report(replace(LOST, findings=(finding,))))
     assert run["results"][0]["level"] == level
 
 
@@ -144,7 +144,7 @@ def test_what_was_not_audited_is_a_notification() -> None:
         Skip(rule="KV104", kind="not-applicable", reason=NO_REFERENCE),
         Skip(rule="TPL001", kind="not-applicable", reason="no template"),
     )
-    subject = dataclasses.replace(LOST, findings=(), skips=skips)
+    subject = replace(LOST, findings=(), skips=skips)
     [invocation] = run_of(report(UNREADABLE, subject))["invocations"]
     assert invocation["executionSuccessful"] is False
     told = invocation["toolExecutionNotifications"]
@@ -160,7 +160,7 @@ def test_what_was_not_audited_is_a_notification() -> None:
 
 
 def test_what_was_accepted_is_told_and_is_no_result() -> None:
-    subject = dataclasses.replace(everywhere("known"), findings=(), errors=(), skips=())
+    subject = replace(everywhere("known"), findings=(), errors=(), skips=())
     run = run_of(report(subject))
     assert run["results"] == []
     assert run["invocations"][0]["toolExecutionNotifications"] == [
@@ -183,7 +183,7 @@ def test_a_clean_run_is_successful_and_none_is_not() -> None:
 
 
 def test_too_many_results_are_cut_the_worst_kept_and_counted() -> None:
-    many = dataclasses.replace(LOST, findings=(CONTEXT,) * 25_000)
+    many = replace(LOST, findings=(CONTEXT,) * 25_000)
     run = run_of_unchecked(report(many, LOST))
     assert len(run["results"]) == 25_000
     assert run["results"][0]["ruleId"] == "KV103"

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
 from gguf_audit.report.style import Detail, Style
@@ -89,7 +89,7 @@ def test_nothing_to_audit_is_not_clean() -> None:
 
 def test_clean_and_partial() -> None:
     clean = SubjectReport(target="fine.gguf", architecture="llama")
-    partial = dataclasses.replace(clean, target="alone.gguf", skips=LOST.skips)
+    partial = replace(clean, target="alone.gguf", skips=LOST.skips)
     assert render(report(clean, partial)) == (
         "CLEAN  fine.gguf: nothing found, llama\n"
         "PARTIAL  alone.gguf: nothing found, 2 rules could not look, llama\n"
@@ -115,8 +115,8 @@ def test_clean_and_partial() -> None:
 def test_a_quantity_has_its_unit(
     expected: object, actual: object, unit: str | None, told: list[str]
 ) -> None:
-    finding = dataclasses.replace(CONTEXT, expected=expected, actual=actual, unit=unit)
-    text = render(report(dataclasses.replace(LOST, findings=(finding,))))
+    finding = replace(CONTEXT, expected=expected, actual=actual, unit=unit)
+    text = render(report(replace(LOST, findings=(finding,))))
     assert re.findall("^    (?:expected|found   )  (.*)$", text, re.MULTILINE) == told
 
 
@@ -136,7 +136,7 @@ SET = SubjectReport(target=".", kind="set", findings=(CONTEXT,))
         ([PROJECTOR], "1 file"),
         ([PROJECTOR, PROJECTOR], "2 files"),
         ([LOST, SET], "1 model"),
-        ([dataclasses.replace(LOST, kind="vocabulary")], "1 model"),
+        ([replace(LOST, kind="vocabulary")], "1 model"),
     ],
 )
 def test_what_is_no_model_is_not_counted_as_one(subjects: list[SubjectReport], count: str) -> None:
@@ -145,10 +145,8 @@ def test_what_is_no_model_is_not_counted_as_one(subjects: list[SubjectReport], c
 
 
 def test_what_goes_with_one_model_hides_nothing_of_its_cache() -> None:
-    row = dataclasses.replace(CACHE.bytes[0], implied=27 * MIB)
-    fine = dataclasses.replace(
-        LOST, findings=(), skips=(), cache=dataclasses.replace(CACHE, bytes=(row,))
-    )
+    row = replace(CACHE.bytes[0], implied=27 * MIB)
+    fine = replace(LOST, findings=(), skips=(), cache=replace(CACHE, bytes=(row,)))
     table = (
         "  KV cache in MiB: llama.cpp b11434, one sequence, f16\n"
         "    tokens   this file   right conversion   full attention\n"
@@ -172,17 +170,12 @@ def test_a_finding_that_some_files_have_names_them() -> None:
 
 
 def test_files_that_differ_are_told_apart() -> None:
-    other = dataclasses.replace(
-        LOST, target="b.gguf", findings=(dataclasses.replace(CONTEXT, actual=1),)
-    )
+    other = replace(LOST, target="b.gguf", findings=(replace(CONTEXT, actual=1),))
     assert render(report(LOST, other)).count("CTX001 context-length-changed") == 2
 
 
 def test_more_than_one_command_is_said() -> None:
-    fixes = [
-        dataclasses.replace(LOST, findings=(dataclasses.replace(CONTEXT, fix=f"fix {name}"),))
-        for name in "ab"
-    ]
+    fixes = [replace(LOST, findings=(replace(CONTEXT, fix=f"fix {name}"),)) for name in "ab"]
     assert (
         "    fix       fix a\n              and likewise for 1 more (--format json)\n"
     ) in render(report(*fixes))
@@ -194,7 +187,7 @@ def test_rules_that_crashed_are_never_folded_away() -> None:
         for number in range(100, 104)
     )
     crashed = Skip(rule="TOK001", kind="crashed", reason="ValueError: x")
-    subject = dataclasses.replace(LOST, findings=(), cache=None, skips=(*skips, crashed))
+    subject = replace(LOST, findings=(), cache=None, skips=(*skips, crashed))
     text = render(report(subject))
     assert "    skipped   TOK001: crashed: ValueError: x\n    skipped   KV100: reason 100\n" in text
     assert "    skipped   3 rules for other reasons (-v)\n" in text
@@ -204,7 +197,7 @@ def test_many_rules_with_one_reason_are_counted() -> None:
     skips = tuple(
         Skip(rule=f"KV{n}", kind="not-applicable", reason=NO_REFERENCE) for n in range(100, 114)
     )
-    subject = dataclasses.replace(LOST, reference=None, skips=skips)
+    subject = replace(LOST, reference=None, skips=skips)
     assert "    skipped   14 rules: needs a reference: give --against\n" in render(report(subject))
 
 
@@ -221,8 +214,8 @@ def test_many_rules_with_one_reason_are_counted() -> None:
     ],
 )
 def test_values(actual: object, origin: Origin | None, shown: str) -> None:
-    finding = dataclasses.replace(CONTEXT, actual=actual, origin=origin)
-    text = render(report(dataclasses.replace(LOST, findings=(finding,))))
+    finding = replace(CONTEXT, actual=actual, origin=origin)
+    text = render(report(replace(LOST, findings=(finding,))))
     assert f"    found     {shown}\n" in text
 
 
@@ -242,8 +235,8 @@ def test_colours_are_the_only_difference() -> None:
 
 def test_whole_mebibytes_carry_no_bytes() -> None:
     assert LOST.cache is not None
-    rows = tuple(dataclasses.replace(row, expected=27 * MIB) for row in LOST.cache.bytes)
-    subject = dataclasses.replace(LOST, cache=dataclasses.replace(LOST.cache, bytes=rows))
+    rows = tuple(replace(row, expected=27 * MIB) for row in LOST.cache.bytes)
+    subject = replace(LOST, cache=replace(LOST.cache, bytes=rows))
     assert " B)" not in render(report(subject))
 
 

@@ -6,10 +6,10 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.errors import LimitError, MalformedError, SourceError
 from gguf_audit.formats.checkpoint import read_checkpoint

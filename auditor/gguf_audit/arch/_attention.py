@@ -8,7 +8,8 @@ src/models/*.cpp, build 11434.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.arch._model import MAX_LAYERS, Hyper, LlamaModel, Trait, refuse, require
 from gguf_audit.layout import Chunked, Layer, Sliding, Store
@@ -20,8 +21,7 @@ RMS = "attention.layer_norm_rms_epsilon"
 NORM = "attention.layer_norm_epsilon"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """How llama.cpp finds an architecture's window.
 
     The pattern is a period whose last layer (first, where ``dense_first``) is full:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.errors import MalformedError
 from gguf_audit.subject import Field, Fields, Scalar, ValueType
@@ -16,8 +17,7 @@ __all__ = ["Either", "Keys", "Written", "to_fields"]
 Written = Scalar | tuple[Scalar, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(Struct, frozen=True):
     """A value that depends on the release of the libraries the converter runs with.
 
     ``None`` stands for a key that isn't written.

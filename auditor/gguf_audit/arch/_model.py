@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.arch._reads import reads
 from gguf_audit.errors import LimitError, Refused
@@ -47,8 +48,7 @@ class Trait(enum.Enum):
     ONE_STREAM = "one stream"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlamaModel:
+class LlamaModel(Struct, frozen=True, kw_only=True):
     """What llama.cpp makes of a file's metadata, as far as memory goes."""
 
     layout: CacheLayout
@@ -69,8 +69,7 @@ class LlamaModel:
     unpacked: tuple[Full, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hyper:
+class Hyper(Struct, frozen=True, kw_only=True):
     """Hyper-parameters that llama.cpp reads for every architecture."""
 
     fields: Fields

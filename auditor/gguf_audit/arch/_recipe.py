@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._base import Draft, base_keys, rope_parameters
@@ -187,8 +188,7 @@ def either(pinned: Draft, other: Draft) -> Draft:
     return keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(Struct, frozen=True, kw_only=True):
     """One converter class that adds to the base keys."""
 
     takes: tuple[str, ...]

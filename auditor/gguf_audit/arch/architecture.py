@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from gguf_audit.arch._config import Config
 from gguf_audit.arch._keys import Keys
@@ -21,8 +22,7 @@ __all__ = ["Architecture", "Converter", "Saving", "unconverted"]
 Saving = Literal["window", "latent", "state"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converter:
+class Converter(Struct, frozen=True, kw_only=True):
     """One class of the official converter: what it takes and what it writes."""
 
     #: Names in ``architectures`` of a ``config.json``.
@@ -58,8 +58,7 @@ def unconverted(
     return Converter(takes=takes, writes=refuse, defaults=defaults or {}, keys=nothing, ideal=ideal)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Architecture:
+class Architecture(Struct, frozen=True, kw_only=True):
     """One family of llama.cpp architectures."""
 
     #: Names in ``general.architecture``.

@@ -6,7 +6,7 @@ build 11434; ``Dots1Model`` in conversion/dots1.py, ``Dots3NoteModel`` in dots3.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, flags, needs_heads, plain

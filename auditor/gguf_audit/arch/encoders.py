@@ -8,7 +8,8 @@ T5's encoder isn't among them: it gets a cache that it never reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gguf_audit.arch._attention import NORM, RMS, check, needs_heads
 from gguf_audit.arch._base import Draft

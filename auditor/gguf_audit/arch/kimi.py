@@ -8,7 +8,8 @@ a state instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, needs_heads

@@ -6,7 +6,7 @@ conversion/nanbeige.py, hrm_text.py and granite.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, check, full_layers, needs_heads

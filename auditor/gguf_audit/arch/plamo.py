@@ -6,7 +6,7 @@ src/models/plamo.cpp, plamo2.cpp and plamo3.cpp of llama.cpp build 11434;
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, Window, plain, windowed

@@ -6,7 +6,7 @@ after it in conversion/qwen.py, qwenvl.py and qwen3vl.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gguf_audit.arch import _ideal
 from gguf_audit.arch._attention import RMS, plain

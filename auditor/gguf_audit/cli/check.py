@@ -7,11 +7,12 @@ import errno
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.cli import policy as policies
 from gguf_audit.cli.outcome import end, open_special, print_out, write_out
@@ -99,8 +100,7 @@ class Format(enum.StrEnum):
     HTML = "html"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
     targets: list[str]

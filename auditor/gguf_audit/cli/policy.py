@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -28,8 +29,7 @@ __all__ = ["FILE_NAME", "Asked", "Governed", "find_policy", "govern"]
 FILE_NAME = ".gguf-audit.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """What the command line says of policies."""
 
     file: Path | None = None
@@ -38,8 +38,7 @@ class Asked:
     baseline: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Governed:
+class Governed(Struct, frozen=True, kw_only=True):
     """What an audit goes by; ``None`` where there is nothing of the kind."""
 
     policy: Policy | None = None

@@ -7,7 +7,8 @@ own on top (llama.cpp build 11434, ``conversion/``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gguf_audit.subject import Json
 from gguf_audit.text_model import class_of, text_part
@@ -15,8 +16,7 @@ from gguf_audit.text_model import class_of, text_part
 __all__ = ["Departure", "departure_of", "vocabulary_size"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class Departure(Struct, frozen=True, kw_only=True):
     """How one converter class departs from ``SpecialVocab``."""
 
     #: Name -> token looked up among the added ones where the name has no id yet.

@@ -14,11 +14,12 @@ more either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 from struct import Struct
 from typing import Final
+
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, UnsupportedError
 from gguf_audit.extents import data_end, padded, tensor_bytes
@@ -266,7 +267,7 @@ class _Header:
             offset=offset,
             size_bytes=cursor.position - offset,
             load=items,
-            stored=items.stored,
+            load_stored=items.stored,
             load_some=items.some,
             load_texts=items.texts if item_type is ValueType.STRING else None,
             load_fingerprints=items.fingerprints if item_type is ValueType.STRING else None,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 __all__ = ["Scheme", "Source", "scheme_of"]
 
@@ -36,8 +37,7 @@ class Source(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scheme:
+class Scheme(Struct, frozen=True, kw_only=True):
     """How one converter class makes a vocabulary."""
 
     sources: tuple[Source, ...]

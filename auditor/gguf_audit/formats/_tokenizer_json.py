@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, TypeGuard, cast
+
+from msgspec import Struct
 
 from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats._json import parse_object, read_bytes, values_in
@@ -80,8 +81,7 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
+class Apart(Struct, frozen=True, kw_only=True):
     """A ``tokenizer.json`` in three parts."""
 
     #: The document with ``null`` for the other two.

@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.errors import LimitError, MalformedError, SourceError, UnlistedError
 from gguf_audit.formats._header import MAGIC, read_header
@@ -32,8 +34,7 @@ SPLIT_TENSORS = "split.tensors.count"
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5,6})-of-(?P<count>[0-9]{5,6})\.gguf")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShardName:
+class ShardName(Struct, frozen=True, kw_only=True):
     """What the name of a shard says: ``model-00002-of-00003.gguf``."""
 
     stem: str

@@ -7,7 +7,8 @@ files in ``blobs`` (ollama server/manifest.go, server/images.go).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._json import read_object
@@ -21,8 +22,7 @@ _DIGEST = re.compile(r"sha256:(?P<hex>[0-9a-f]{64})")
 _KIND = re.compile(r"application/vnd\.ollama\.image\.(?P<kind>[a-z]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(Struct, frozen=True, kw_only=True):
     """One blob of a model: ``model``, ``projector``, ``adapter``, ``template``, ..."""
 
     kind: str

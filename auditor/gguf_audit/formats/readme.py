@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.errors import AuditError
 from gguf_audit.formats._json import read_text
@@ -28,8 +29,7 @@ _QUANTIZATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BaseModel:
+class BaseModel(Struct, frozen=True):
     """The one model that a card names as its base, and how it says to come from it."""
 
     name: str

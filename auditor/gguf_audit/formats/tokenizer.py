@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeGuard
+
+from msgspec import Struct
 
 from gguf_audit.formats._departures import Departure, departure_of, vocabulary_size
 from gguf_audit.formats._switches import post_processors
@@ -165,8 +166,7 @@ class _Names:
         return len(between) == 2 and between[1] is not None and between[1] in separators
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Piece:
+class _Piece(Struct, frozen=True, kw_only=True):
     """One piece of a template: a special token or a text."""
 
     special: str | None

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._departures import vocabulary_size
@@ -144,8 +146,7 @@ def _switched(made: Vocabulary, maker: _Maker, scheme: Scheme, source: Source) -
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Token:
+class _Token(Struct, frozen=True, kw_only=True):
     """What the files say of one added token."""
 
     text: str
@@ -154,8 +155,7 @@ class _Token:
     normalized: bool = False
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """A vocabulary that is being made."""
 
     texts: list[str | None]
@@ -178,8 +178,7 @@ class _Draft:
             self.scores += [_PADDING_SCORE] * more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Maker:
+class _Maker(Struct, frozen=True, kw_only=True):
     """Makes a vocabulary out of one kind of files after the other."""
 
     files: TokenizerFiles

@@ -7,10 +7,11 @@ policy, a profile or a budget is there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 __all__ = ["NO_BUDGET", "Budget", "Policy", "PolicyError", "Suppression", "matches"]
 
@@ -19,8 +20,7 @@ class PolicyError(ValueError):
     """A policy that can't be read as it is written; the message names file and line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """What a model may take; ``None`` where nobody set a bound."""
 
     #: Bytes of cache, as llama.cpp keeps it for one sequence in f16.
@@ -37,8 +37,7 @@ class Budget:
 NO_BUDGET = Budget()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suppression:
+class Suppression(Struct, frozen=True, kw_only=True):
     """A finding that somebody has accepted, why, and until when."""
 
     #: As the policy spells it: a code or a name.
@@ -52,8 +51,7 @@ class Suppression:
     expires: date
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """Demands and defaults; what is empty or ``None`` says nothing."""
 
     #: Where it stands, ``None`` for one that the command line and a profile make.

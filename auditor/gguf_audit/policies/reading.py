@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
 from typing import cast
+
+from msgspec.structs import replace
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.policies import Budget, Policy, PolicyError, Suppression

@@ -14,17 +14,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
 
 __all__ = ["Bounds", "Talk", "talk"]
 
 _BOUNDED = Path(__file__).with_name("_bounded.py")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     """What a child may take."""
 
     #: Of address space.
@@ -35,8 +35,7 @@ class Bounds:
     output_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class Talk(Struct, frozen=True, kw_only=True):
     """What a child said until it ended."""
 
     #: Its complete lines that are JSON objects.

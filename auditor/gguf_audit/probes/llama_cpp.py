@@ -14,9 +14,11 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import assert_never, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes.child import Bounds, Talk, talk
@@ -55,8 +57,7 @@ _NO_MEMORY = re.compile(r"failed to allocate|unable to allocate|bad_alloc|not en
 _LAST_WORDS = re.compile(r"(?:^|/)([\w.-]+:\d+: .+)$|what\(\): +(.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
+class Library(Struct, frozen=True, kw_only=True):
     """A shared library that has llama.cpp in it."""
 
     path: Path
@@ -64,8 +65,7 @@ class Library:
     origin: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Settings of one context, by the names of ``runtime.llama_cpp.plan``."""
 
     context: int

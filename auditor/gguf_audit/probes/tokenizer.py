@@ -12,9 +12,10 @@ import importlib.util
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.probes.child import Bounds, Talk, talk
@@ -123,8 +124,7 @@ def _typed(content: str) -> str:
     return content if content.strip(_SPACE) else content.replace(_SPACE, " ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Encoded:
+class Encoded(Struct, frozen=True, kw_only=True):
     """What a tokenizer made of some texts."""
 
     ids: tuple[Ids, ...]

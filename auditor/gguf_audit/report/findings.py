@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
 from gguf_audit.limits import LIMITS
@@ -39,8 +40,7 @@ class Fact(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Struct, frozen=True, kw_only=True):
     """What is wrong, and every subject in which it was found."""
 
     #: Of the first subject.
@@ -121,7 +121,7 @@ def _cause(finding: Finding) -> str:
             as_json(finding.actual),
             finding.unit,
             finding.origin,
-            dataclasses.replace(finding.where, file=None).to_dict(),
+            replace(finding.where, file=None).to_dict(),
             finding.consequences,
         ]
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import resources
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from gguf_audit.verdict import Report, SubjectReport
 

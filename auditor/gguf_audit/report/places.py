@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from gguf_audit.verdict import SubjectReport
 from gguf_audit.where import Where
@@ -17,8 +18,7 @@ __all__ = ["Checkout"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class Checkout(Struct, frozen=True, kw_only=True):
     """The repository in which findings are shown; both paths absolute, "" for unknown."""
 
     root: str = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 import re
 import textwrap
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.limits import LIMITS
 
@@ -41,8 +42,7 @@ class Paint(enum.StrEnum):
     STRONG = "1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class Style(Struct, frozen=True, kw_only=True):
     """How text is set for its reader; the default suits a pipe."""
 
     detail: Detail = Detail.NORMAL

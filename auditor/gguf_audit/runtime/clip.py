@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.runtime.projectors import PROJECTORS, Encoder, Projector
@@ -35,8 +36,7 @@ _DENSE = frozenset({"ffn_up.weight", "ffn_down.weight"})
 _EXPERTS = "ffn_gate_exps.weight"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Encoding:
+class Encoding(Struct, frozen=True, kw_only=True):
     """One encoder of a file, with its projector."""
 
     encoder: Encoder

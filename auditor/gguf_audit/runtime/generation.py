@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.runtime.vocabulary import (
     SPECIAL_KEYS,
@@ -21,8 +22,7 @@ __all__ = ["Generation", "generation", "reference_ends"]
 _MARKERS = ("<", "[", "]", "|", "_<")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class Generation(Struct, frozen=True, kw_only=True):
     """What opens and what ends generation with a vocabulary."""
 
     #: Id -> text of the tokens that are special, or look like a marker.

@@ -8,8 +8,9 @@ src/llama-kv-cache-iswa.cpp and src/llama-memory-recurrent.cpp for rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 from gguf_audit.arch import LlamaModel, Trait, llama_model
 from gguf_audit.errors import Refused
@@ -46,8 +47,7 @@ MAX_SEQUENCES = 256
 STATE_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElementType:
+class ElementType(Struct, frozen=True, kw_only=True):
     """A cache type: how many elements make a block of how many bytes."""
 
     name: str
@@ -81,8 +81,7 @@ ELEMENT_TYPES: Mapping[str, ElementType] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(Struct, frozen=True, kw_only=True):
     """One of the caches that llama.cpp makes for a context."""
 
     label: str
@@ -100,8 +99,7 @@ class Cache:
         return self.key_bytes + self.value_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """What llama.cpp reserves for one context."""
 
     #: Settings by the names of ``plan``, ``context`` as it was resolved.
@@ -114,8 +112,7 @@ class Plan:
         return sum(cache.bytes for cache in self.caches)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Context:
+class _Context(Struct, frozen=True, kw_only=True):
     """A context as llama.cpp resolves it out of the user's settings."""
 
     #: Cells of one stream of a cache that keeps every token.

@@ -7,7 +7,8 @@ and ``llama_adapter_lora_weight::get_scale``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.subject import Gguf, Tensor
 
@@ -21,8 +22,7 @@ EMBEDDING = "token_embd.weight"
 _A, _B, _NORM = ".lora_a", ".lora_b", "_norm.weight"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(Struct, frozen=True, kw_only=True):
     """The two halves of what is added to one tensor; ``None`` for one that is missing."""
 
     a: Tensor | None = None
@@ -34,8 +34,7 @@ class Pair:
         return None if self.b is None else self.b.shape[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(Struct, frozen=True, kw_only=True):
     """What an adapter holds."""
 
     #: Name of the model's tensor -> what is added to it.

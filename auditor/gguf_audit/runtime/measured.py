@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from msgspec import Struct
 
 __all__ = ["Allocated", "Declined", "Outcome", "Probe", "Unmeasured"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allocated:
+class Allocated(Struct, frozen=True, kw_only=True):
     """It made a context whose caches take this many bytes."""
 
     bytes: int
@@ -18,8 +18,7 @@ class Allocated:
     caches: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declined:
+class Declined(Struct, frozen=True, kw_only=True):
     """It wouldn't load the model or make the context, or died of it."""
 
     #: Its own words, in one line.
@@ -30,8 +29,7 @@ class Declined:
     during: Literal["load", "context"] = "load"
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(Struct, frozen=True):
     """We could not see: a limit of ours, or a runtime we don't know how to ask."""
 
     reason: str
@@ -40,8 +38,7 @@ class Unmeasured:
 Outcome = Allocated | Declined | Unmeasured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """What one installed runtime did with one model."""
 
     #: Name, version and where it came from.

@@ -14,7 +14,8 @@ what the models that it is meant for do, their own steps stand beside it, as in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.subject import Json
 
@@ -43,8 +44,7 @@ VOCABULARIES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Splitter:
+class Splitter(Struct, frozen=True, kw_only=True, eq=False):
     """What some names make of a text, all of them the same."""
 
     #: With a space between, the usual one first.

@@ -8,8 +8,9 @@ those that ``load_tensors`` doesn't do without, and the width is ``clip_n_mmproj
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 __all__ = ["COMMON", "COMMON_AUDIO", "COMMON_VISION", "PROJECTORS", "Encoder", "Projector"]
 
@@ -28,8 +29,7 @@ COMMON_VISION = ("image_size", "patch_size")
 COMMON_AUDIO = ("num_mel_bins",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projector:
+class Projector(Struct, frozen=True, kw_only=True):
     """What llama.cpp asks of the encoder and the projector of one type."""
 
     encoder: Encoder

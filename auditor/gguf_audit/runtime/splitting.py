@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 __all__ = ["Difference", "Pieces", "Splitting", "differences"]
 
 Pieces = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Splitting:
+class Splitting(Struct, frozen=True, kw_only=True):
     """The pieces of some texts, by the reference and by every name that llama.cpp knows."""
 
     reference: tuple[Pieces, ...]
@@ -22,8 +22,7 @@ class Splitting:
     right: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A stretch of text that two splitters cut differently, as each of them does."""
 
     ours: Pieces

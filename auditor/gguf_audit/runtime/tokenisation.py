@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["Ids", "Tokenisation", "window"]
 
 Ids = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokenisation:
+class Tokenisation(Struct, frozen=True, kw_only=True):
     """The ids of some texts, by the reference and by the file's own vocabulary."""
 
     #: Name and version of the llama.cpp that was asked.

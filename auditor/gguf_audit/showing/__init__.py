@@ -7,8 +7,9 @@ taken as a reference: a checkpoint folder, a config, a card, a Hub id.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 import gguf_audit
 from gguf_audit.engine import RUNTIMES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gguf_audit import arch
 from gguf_audit.chat import TEMPLATE, template_key
@@ -21,8 +22,7 @@ from gguf_audit.verdict import Problem, ReferenceFacts
 __all__ = ["show_reference"]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Gaps:
+class _Gaps(Struct, kw_only=True):
     """What can't be told, and what went wrong on the way."""
 
     unknown: list[str] = field(default_factory=list[str])

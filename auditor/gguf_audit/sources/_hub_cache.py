@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gguf_audit.errors import AuditError
 from gguf_audit.sources._names import contained
@@ -23,8 +24,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 _REF_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """What the cache holds of one commit: some of its files, seldom all."""
 
     commit: str

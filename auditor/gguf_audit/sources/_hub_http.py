@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 import gguf_audit
 from gguf_audit.errors import LimitError, SourceError
@@ -57,8 +58,7 @@ class HubUnavailableError(SourceError):
     """The Hub doesn't answer, or doesn't let us have what it is asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """A whole answer: its status, its headers by lower-case name, its body."""
 
     status: int

@@ -16,8 +16,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from gguf_audit.errors import LimitError, SourceError
 from gguf_audit.limits import LIMITS, Limits
@@ -41,8 +42,7 @@ _NO_BYTES = re.compile(r"bytes \*/0", re.ASCII)
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct):
     """What reading has cost so far: requests, redirects among them, and bytes of bodies."""
 
     requests: int = 0
@@ -59,21 +59,23 @@ class Traffic:
         return taken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where a file is, and how to speak of it."""
 
     url: str
     #: What messages call it: nothing in it is secret.
     shown: str
     #: Sent to the host of ``url`` and to no other.
-    authorization: str | None = field(default=None, repr=False)
+    authorization: str | None = None
     #: Bytes in all, where somebody has told.
     size: int | None = None
     #: Who has told that.
     told_by: str = "the server"
     #: What a refusal means; ``None`` where it means no more than its status.
     explain: Callable[[Refusal], str | None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
 
 
 class Streamed:
@@ -362,8 +364,7 @@ def _meaning(refusal: Refusal) -> str:
             return f"the server refuses (status {status})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
 

@@ -17,11 +17,13 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
@@ -421,8 +423,7 @@ class _Ranged:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One file as the Hub lists it: bytes, and sha256 if git only has a pointer to it."""
 
     size: int | None

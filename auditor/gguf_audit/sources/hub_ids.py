@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 __all__ = ["HOSTS", "NAME", "REVISION", "HubId", "hub_id", "hub_reference"]
 
@@ -18,8 +19,7 @@ _HUB_ID = re.compile(rf"(?:hf://)?(?P<repo>{NAME}/{NAME})(?:@(?P<revision>{REVIS
 _FILES = (".json", ".gguf", ".safetensors")
 
 
-@dataclass(frozen=True, slots=True)
-class HubId:
+class HubId(Struct, frozen=True):
     """A repository, ``owner/name``, and the revision that is meant, if one was given."""
 
     repo: str

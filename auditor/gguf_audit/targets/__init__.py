@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.targets._local import local

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from gguf_audit.errors import SourceError
 from gguf_audit.formats.gguf import shard_name
@@ -30,8 +31,7 @@ _DEFAULTS = ("Q4_K_M", "Q8_0")
 _COMPANIONS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What a target asks a repository for: everything, or what stands at a path."""
 
     repo: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.formats.gguf import open_gguf, read_gguf_set, shard_name
@@ -23,8 +25,7 @@ __all__ = ["Located", "Source", "SourceOrigin"]
 SourceOrigin = Literal["hub", "cache", "url", "fsspec", "ollama", "lmstudio"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Where the files of a target come from, if it isn't simply a path."""
 
     #: Repository, address or name in a store.
@@ -36,8 +37,7 @@ class Source:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """One file of a target, or the reason why there is none."""
 
     #: What the report calls it.
@@ -52,7 +52,7 @@ class Located:
     file: str = ""
     source: Source | None = None
     #: Counts what is spent on reading it.
-    traffic: Traffic | None = field(default=None, compare=False)
+    traffic: Traffic | None = None
 
     def open(self) -> Gguf:
         """Read the model that it belongs to; raises as ``open_gguf`` does."""

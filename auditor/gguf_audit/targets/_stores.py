@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from gguf_audit.errors import MalformedError, SourceError, UnsupportedError
 from gguf_audit.formats.ollama import Layer, read_manifest

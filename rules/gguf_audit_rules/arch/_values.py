@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion
@@ -36,8 +37,7 @@ USED_GROUPS = "expert_group_used_count"
 VOCABULARY = "vocab_size"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A key that doesn't have its value; ``None`` where no default stands in for it."""
 
     name: str

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.errors import Refused
@@ -163,8 +164,7 @@ def _latent(model: Model, implied: CacheLayout) -> Hit | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Contradiction:
+class _Contradiction(Struct, frozen=True):
     """A key that a projection contradicts."""
 
     key: str

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gguf_audit import arch
 from gguf_audit.errors import AuditError

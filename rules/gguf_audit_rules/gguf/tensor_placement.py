@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.extents import padded
@@ -39,8 +40,7 @@ class Fault(enum.Enum):
     ORDER = "is out of order"
 
 
-@dataclass(frozen=True, slots=True)
-class _Misplaced:
+class _Misplaced(Struct, frozen=True):
     """A tensor whose data isn't where it should be."""
 
     tensor: Tensor

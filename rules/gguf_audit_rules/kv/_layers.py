@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.errors import AuditError
@@ -45,8 +46,7 @@ __all__ = [
 COMPARED_TOKENS = 32768
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """One layer as the file implies it, and as a right conversion would."""
 
     index: int
@@ -87,8 +87,7 @@ def _tokens(store: Store) -> int | None:
     return store.window_tokens if isinstance(store, Sliding | Chunked | Latent) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """The windows of one layer in tokens, ``None`` where it keeps every token."""
 
     index: int
@@ -163,8 +162,7 @@ def mebibytes(count: int) -> str:
     return f"{count / (1 << 20):,.2f} MiB"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class Costs(Struct, frozen=True, kw_only=True):
     """Bytes of cache at ``COMPARED_TOKENS``."""
 
     implied: int

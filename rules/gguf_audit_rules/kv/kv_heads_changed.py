@@ -23,7 +23,8 @@ the checkpoint's `num_key_value_heads` and `head_dim`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
@@ -69,8 +70,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
             yield _hit(conversion, key, title, compared)
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(Struct, frozen=True):
     """One property of one layer; ``None`` on both sides where there is nothing to compare."""
 
     index: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.arch import tensors as made
@@ -14,8 +15,7 @@ from gguf_audit.subject import Absent
 __all__ = ["Base", "at", "base_of", "sizes_differ"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class Base(Struct, frozen=True, kw_only=True):
     """Which tensors a model has, and how big they are, as far as that is known."""
 
     architecture: str

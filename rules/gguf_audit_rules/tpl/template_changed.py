@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.chat import (
     CONVERSATIONS,
@@ -61,8 +62,7 @@ DATE = re.compile(
 THOUGHT = re.compile(r"<think>\s*(?:</think>\s*)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One conversation of which the two make different prompts."""
 
     conversation: str

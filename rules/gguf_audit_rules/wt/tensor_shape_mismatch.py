@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gguf_audit.arch import tensors as made
 from gguf_audit.arch.tensors import Slot, same_shape
@@ -32,8 +33,7 @@ from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, listed, places
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Misfit:
+class _Misfit(Struct, frozen=True, kw_only=True):
     """A tensor that doesn't fit its place."""
 
     slot: Slot
@@ -52,8 +52,7 @@ class _Misfit:
         return None if key is None else (key, self.tensor.shape[index])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cause:
+class _Cause(Struct, frozen=True, kw_only=True):
     """Tensors that don't fit for one reason."""
 
     #: In full; ``None`` where it isn't one key that is wrong.

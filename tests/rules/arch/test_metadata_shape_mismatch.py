@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.layout import Full, Latent, Recurrent, StatePart
 from gguf_audit.rule import Hit, Reconvert, Repair, SetKey, Severity

@@ -3,9 +3,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from gguf_audit.evidence import Model
 from gguf_audit.rule import Hit, Reconvert, Severity
@@ -83,9 +83,9 @@ def test_exactly_five_tensors_are_all_named() -> None:
 def two_shards(second: Model) -> Model:
     first = named("x", "y").gguf
     facts = second.gguf.files[0]
-    tensors = tuple(dataclasses.replace(tensor, file=1) for tensor in facts.tensors)
-    shard = dataclasses.replace(facts, name="2.gguf", tensors=tensors)
-    return model_of(dataclasses.replace(first, files=(first.files[0], shard)))
+    tensors = tuple(replace(tensor, file=1) for tensor in facts.tensors)
+    shard = replace(facts, name="2.gguf", tensors=tensors)
+    return model_of(replace(first, files=(first.files[0], shard)))
 
 
 def test_shards_repeat_keys_by_right() -> None:

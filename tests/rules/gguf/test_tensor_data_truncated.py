@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import dataclasses
+from msgspec.structs import replace
 
 from gguf_audit.evidence import Model
 from gguf_audit.formats.ggml_types import tensor_type
@@ -22,7 +22,7 @@ def of_size(
     file = gguf(KEYS, tensors or TWO)
     facts = file.files[0]
     size = facts.size_bytes - less if size is None else size
-    return model_of(dataclasses.replace(file, files=(dataclasses.replace(facts, size_bytes=size),)))
+    return model_of(replace(file, files=(replace(facts, size_bytes=size),)))
 
 
 def test_silent_where_everything_is_there() -> None:
@@ -101,8 +101,8 @@ def test_data_of_unknown_type_has_one_byte_at_the_least() -> None:
 
 def test_every_shard_is_looked_at() -> None:
     good, bad = of_size(), of_size(less=29)
-    shard = dataclasses.replace(bad.gguf.files[0], name="second.gguf")
-    both = dataclasses.replace(good.gguf, files=(good.gguf.files[0], shard))
+    shard = replace(bad.gguf.files[0], name="second.gguf")
+    both = replace(good.gguf, files=(good.gguf.files[0], shard))
     [hit] = list(check(model_of(both), SETTINGS))
     assert isinstance(hit, Hit)
     assert hit.where == Where(file="second.gguf", tensor="b", offset=shard.size_bytes)

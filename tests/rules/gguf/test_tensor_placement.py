@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.rule import Hit, Reconvert, Severity
@@ -103,10 +102,10 @@ def test_behind_that_places_count_again() -> None:
 def test_each_shard_begins_at_zero() -> None:
     good = model(KEYS, [FIRST, SECOND]).gguf
     bad = model(KEYS, [third(32)]).gguf.files[0]
-    shards = (good.files[0], dataclasses.replace(good.files[0], name="2.gguf"))
-    assert list(check(model_of(dataclasses.replace(good, files=shards)), SETTINGS)) == []
-    shards = (good.files[0], dataclasses.replace(bad, name="2.gguf"))
-    [hit] = list(check(model_of(dataclasses.replace(good, files=shards)), SETTINGS))
+    shards = (good.files[0], replace(good.files[0], name="2.gguf"))
+    assert list(check(model_of(replace(good, files=shards)), SETTINGS)) == []
+    shards = (good.files[0], replace(bad, name="2.gguf"))
+    [hit] = list(check(model_of(replace(good, files=shards)), SETTINGS))
     assert isinstance(hit, Hit)
     assert (hit.where.file, hit.where.tensor, hit.expected) == ("2.gguf", "c", 0)
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.engine import audit_targets
 from gguf_audit.formats.ggml_types import tensor_type
@@ -87,4 +87,4 @@ def test_fires_for_bytes_behind_a_header_alone(tmp_path: Path) -> None:
 def test_what_ends_with_data_of_unknown_size_is_left_alone() -> None:
     unknown = TensorSpec("u", (7,), tensor_type(9999))
     assert behind(b"x" * 4096, [*TWO, unknown]) == ()
-    assert len(behind(b"x" * (1 << 16), [unknown, dataclasses.replace(TWO[0], offset=4096)])) == 1
+    assert len(behind(b"x" * (1 << 16), [unknown, replace(TWO[0], offset=4096)])) == 1

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gguf_audit.layout import CacheLayout, Full, Latent, Sliding
 from gguf_audit.rule import Hit, Severity

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.rule import Hit, Reconvert, SetArray, Severity
 from gguf_audit.subject import Json, StoredTensor, ValueType
@@ -30,7 +30,7 @@ def said(
     tensors: Sequence[str] = ("cls.output.weight",),
 ) -> list[object]:
     stored = {"bert.pooler.dense.weight": StoredTensor(dtype="F32", shape=(64, 64))}
-    reference = dataclasses.replace(checkpoint(), config=config, load_tensors=lambda: stored)
+    reference = replace(checkpoint(), config=config, load_tensors=lambda: stored)
     file = model(
         {"general.architecture": "bert", KEY: (ValueType.STRING, list(labels))},
         [(name, (64, 3), "F16") for name in tensors],

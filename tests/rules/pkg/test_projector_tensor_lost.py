@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from companion_subjects import (
     GEMMA,
@@ -30,7 +31,7 @@ def said(
         tensors = {
             name: StoredTensor(dtype=dtype, shape=tuple(shape)) for name, shape in stored.items()
         }
-    reference = dataclasses.replace(seeing(GEMMA_CONFIG), load_tensors=lambda: tensors)
+    reference = replace(seeing(GEMMA_CONFIG), load_tensors=lambda: tensors)
     return list(check(companion(gguf, reference=reference), SETTINGS))
 
 

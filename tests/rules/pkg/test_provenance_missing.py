@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from gguf_audit.policies import Policy
 from gguf_audit.rule import Hit, Outcome, Severity

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from gguf_audit.causes import one_per_cause
 from gguf_audit.errors import Refused

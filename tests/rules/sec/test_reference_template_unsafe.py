@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, compared
 from gguf_audit.rule import Hit, Severity

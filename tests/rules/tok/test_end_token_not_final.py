@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, ENDED, IDS, chatting, vocabulary
 from gguf_audit.rule import Hit, SetSpecialId, Severity

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, compared
 from gguf_audit.chat import CONVERSATIONS, Analysis, Chat, ChatTemplate, Exceeded

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, chatting
 from gguf_audit.chat import Analysis, Chat, ChatTemplate, Exceeded

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gguf_audit.arch.tensors._inventory import is_scale
 from gguf_audit.arch.tensors._names import CONVERTED, Namer
@@ -55,8 +56,7 @@ _BLOCK = re.compile(r"blk\.([0-9]{1,9})\.")
 SPLIT_EXPERTS = {f"ffn_{part}_exps": f"ffn_{part}.0" for part in ("gate", "down", "up")}
 
 
-@dataclass(slots=True, kw_only=True)
-class Group:
+class Group(Struct, kw_only=True):
     """Tensors of a checkpoint and the tensors of a file that they become."""
 
     names: tuple[str, ...]
@@ -70,8 +70,7 @@ class Group:
     sizes: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class Changed(Struct, frozen=True, kw_only=True):
     """A group whose tensors in the file have other sizes."""
 
     group: Group
@@ -80,8 +79,7 @@ class Changed:
     actual: tuple[int, ...] | int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """A file beside what its checkpoint becomes."""
 
     lost: tuple[Group, ...]
@@ -92,8 +90,7 @@ class Comparison:
     found: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class Converted(Struct, frozen=True, kw_only=True):
     """What a checkpoint's tensors become."""
 
     groups: tuple[Group, ...]
@@ -116,8 +113,7 @@ class Converted:
                 yield group
 
 
-@dataclass(slots=True)
-class _Expected:
+class _Expected(Struct):
     """Groups while they are gathered."""
 
     groups: dict[tuple[str, ...], Group] = field(default_factory=dict[tuple[str, ...], Group])

@@ -13,7 +13,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["Expression", "parse"]
 
@@ -26,8 +27,7 @@ _TOKEN = re.compile(r"\s*(@?[a-z_][a-z_0-9.]*|[0-9]+|==|[-+*/!&|()>])")
 _LEVELS = (("|",), ("&",), ("==", ">"), ("+", "-"), ("*", "/"))
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A parsed expression: the names it has in it, and how to compute it."""
 
     names: frozenset[str]

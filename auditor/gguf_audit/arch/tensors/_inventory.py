@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from gguf_audit.arch._model import read_hyper
 from gguf_audit.arch.tensors._expressions import parse
@@ -29,8 +30,7 @@ BLOCKS = {"each": "blk", "encoder": "enc.blk", "decoder": "dec.blk"}
 HEAD = "nextn.eh_proj.weight"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
+class Slot(Struct, frozen=True, kw_only=True):
     """A place for one tensor in a model."""
 
     name: str
@@ -52,8 +52,7 @@ class Slot:
         return tuple(KEYS.get(size) for size in self.sizes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(Struct, frozen=True, kw_only=True):
     """Every place for a tensor that a model has."""
 
     slots: Mapping[str, Slot]
@@ -187,8 +186,7 @@ class _Maker:
         return self._known[key]
 
 
-@dataclass(frozen=True, slots=True)
-class _Filled:
+class _Filled(Struct, frozen=True):
     """The shape of a row whose condition holds."""
 
     shape: tuple[int | None, ...]

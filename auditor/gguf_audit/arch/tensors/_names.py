@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gguf_audit.arch.tensors._tables import rows_of
 
@@ -167,8 +168,7 @@ _SPLITS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Becomes:
+class Becomes(Struct, frozen=True):
     """What one tensor of a checkpoint becomes: names without the block, or nothing."""
 
     names: tuple[str, ...]

@@ -20,9 +20,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 __all__ = ["FILES", "Row", "Scope", "known", "rows_of", "sections"]
 
@@ -64,8 +66,7 @@ GROUPS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """One tensor, or one in each block, of an architecture."""
 
     scope: Scope

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from jinja2 import nodes
+from msgspec import Struct, field
 
 from gguf_audit.limits import LIMITS
 
@@ -34,8 +34,7 @@ _KEEPING = frozenset(
 )
 
 
-@dataclass(kw_only=True)
-class Tree:
+class Tree(Struct, kw_only=True):
     """Every node of a tree, found without recursion, and who holds it."""
 
     every: list[nodes.Node]
