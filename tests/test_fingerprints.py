@@ -10,18 +10,18 @@ texts = st.lists(st.binary(max_size=3), max_size=200)
 
 @given(texts)
 def test_no_repeat_is_missed(given_texts: list[bytes]) -> None:
-    found = Fingerprints(given_texts, len(given_texts))
+    found = Fingerprints(given_texts)
     assert found.repeats == len(given_texts) - len(set(given_texts))
 
 
 @given(texts, texts)
 def test_no_stranger_is_taken_in(known: list[bytes], others: list[bytes]) -> None:
-    found = Fingerprints(known, len(known))
+    found = Fingerprints(known)
     assert found.held(others) == sum(other in known for other in others)
 
 
-def test_a_table_that_is_full_to_its_bound() -> None:
+def test_many() -> None:
     many = [number.to_bytes(4, "big") for number in range(1 << 14)]
-    found = Fingerprints(iter(many), len(many))
+    found = Fingerprints(iter(many))
     assert (found.repeats, found.held(many)) == (0, len(many))
     assert found.held([b"12345"]) == 0

@@ -1,54 +1,43 @@
-"""Which of very many texts are equal, in little time and memory: 16 to 32 bytes for each.
+"""Which of very many texts are equal, in little time and memory: 8 bytes for each.
 
-A set of 262,144 texts takes 20 MB. Here each leaves its hash in a table that is half empty.
-Two different texts are taken for equal as seldom as two hashes of 64 bits are, and whoever
-finds something looks again, at the texts themselves. Hashes of bytes are salted for each
-process (PYTHONHASHSEED): nobody can make a file in which they collide.
+A set of 262,144 texts takes 20 MB. Here each leaves its hash, and hashes are compared a
+quarter at a time. Two different texts are taken for equal as seldom as two hashes of 64 bits
+are, and whoever finds something looks again, at the texts themselves. Hashes of bytes are
+salted for each process (PYTHONHASHSEED): nobody can make a file in which they collide.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import compress
 
 __all__ = ["Fingerprints"]
+
+#: What any one byte of a hash chooses, of the hashes: a quarter each.
+_QUARTERS = tuple(bytes(byte >> 6 == quarter for byte in range(256)) for quarter in range(4))
 
 
 class Fingerprints:
     """What is left of some texts, to find equal ones by."""
 
-    __slots__ = ("_mask", "_table", "repeats")
+    __slots__ = ("_hashes", "repeats")
 
-    def __init__(self, texts: Iterable[bytes], count: int) -> None:
-        """Take ``count`` texts at most."""
-        size = 1 << (2 * count - 1).bit_length()
-        self._mask = mask = size - 1
-        self._table = table = array("q", bytes(8 * size))
-        repeats = 0
-        for hashed in map(hash, texts):
-            # 0, the hash of the empty text, would leave the place free.
-            mark = hashed or 1
-            at = mark & mask
-            while found := table[at]:
-                if found == mark:
-                    repeats += 1
-                    break
-                at = at + 1 & mask
-            else:
-                table[at] = mark
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self._hashes = array("q", map(hash, texts))
+        distinct = sum(len(set(hashes)) for hashes in _quarters(self._hashes))
         #: How many are likely to be equal to an earlier one; 0 is certain.
-        self.repeats = repeats
+        self.repeats = len(self._hashes) - distinct
 
     def held(self, texts: Iterable[bytes]) -> int:
         """Return how many texts are likely to be among these; the others certainly aren't."""
-        table, mask = self._table, self._mask
-        held = 0
-        for hashed in map(hash, texts):
-            mark = hashed or 1
-            at = mark & mask
-            while found := table[at]:
-                if found == mark:
-                    held += 1
-                    break
-                at = at + 1 & mask
-        return held
+        quarters = zip(
+            _quarters(self._hashes), _quarters(array("q", map(hash, texts))), strict=True
+        )
+        return sum(sum(map(set(ours).__contains__, theirs)) for ours, theirs in quarters)
+
+
+def _quarters(hashes: array[int]) -> Iterator[Iterator[int]]:
+    chosen_by = hashes.tobytes()[:: hashes.itemsize]
+    for quarter in _QUARTERS:
+        yield compress(hashes, chosen_by.translate(quarter))

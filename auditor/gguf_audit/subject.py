@@ -179,7 +179,7 @@ class Array(Loading, frozen=True, kw_only=True):
         """Return what tells equal strings, made once."""
         if self.load_fingerprints is not None:
             return self.load_fingerprints()
-        return Fingerprints(self.texts(), self.count)
+        return Fingerprints(self.texts())
 
 
 class Field(Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 #: Items unpacked at once.
 _CHUNK = 1 << 16
 #: Bytes read at once where nothing is decoded.
-_STORED_BYTES = 1 << 20
+_STORED_BYTES = 1 << 17
 #: Bytes of strings read at first.
 _FIRST_BYTES = 1 << 14
 #: Bytes of strings that are searched in one piece; 262,144 tokens take 4 MiB.
@@ -66,6 +66,7 @@ class Items:
         "_count",
         "_end",
         "_fingerprints",
+        "_found",
         "_item_type",
         "_items",
         "_most",
@@ -94,6 +95,7 @@ class Items:
         self._most = most
         self._items: tuple[Scalar, ...] | None = None
         self._fingerprints: Fingerprints | None = None
+        self._found: dict[int, str] = {}
 
     def __call__(self) -> Sequence[Scalar]:
         """Return the items; AuditError where the file can't be read any more."""
@@ -136,7 +138,7 @@ class Items:
         """Return what tells equal strings; the first call reads them (AuditError)."""
         if self._fingerprints is None:
             texts = chain.from_iterable(self.texts())
-            self._fingerprints = Fingerprints(texts, self._count)
+            self._fingerprints = Fingerprints(texts)
         return self._fingerprints
 
     def some(self, indexes: frozenset[int], starts: tuple[str, ...]) -> Mapping[int, str]:
@@ -152,10 +154,15 @@ class Items:
                 for index, item in enumerate(self())
                 if isinstance(item, str) and (index in indexes or item.startswith(starts))
             }
-        self._budget(self._count)
-        data = self._source.read(self._offset, size)
-        found = dict(_at_offsets(data, self._count, _begins(data, starts)))
-        found.update(_at_indexes(data, self._count, indexes - found.keys()))
+        # Templates and rules ask for the same few tokens.
+        missing = indexes - self._found.keys()
+        found = {index: self._found[index] for index in indexes - missing}
+        if missing or starts:
+            self._budget(self._count)
+            data = self._source.read(self._offset, size)
+            found.update(_at_offsets(data, self._count, _begins(data, starts)))
+            found.update(_at_indexes(data, self._count, missing - found.keys()))
+            self._found.update(found)
         return found
 
     def _read(self) -> list[Scalar]:
