@@ -100,7 +100,7 @@ $(VENV)/.fuzz: $(VENV)/.dev
 	@touch $@
 
 fuzz: $(VENV)/.fuzz
-	@for target in header checkpoint audit template; do \
+	@for target in header checkpoint audit template log; do \
 	  $(BIN)/python tests/fuzz/run.py $$target $(RUNS) || exit 1; done
 
 clean:

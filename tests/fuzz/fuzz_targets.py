@@ -6,9 +6,12 @@ Time and memory are bounded from outside, by whoever runs a target.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import fuzz_documents
+import fuzz_lines
 import fuzz_structure
 import fuzz_templates
 from gguf_audit import arch
@@ -20,6 +23,9 @@ from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.gathering import gather
+from gguf_audit.probes._libllama import Log
+from gguf_audit.probes.child import Talk, answers_of
+from gguf_audit.probes.llama_cpp import Library, understood
 from gguf_audit.probes.template_child.rendering import environment
 from gguf_audit.probes.template_child.suspicion import examine
 from gguf_audit.rule import OnModel, Rule
@@ -28,9 +34,10 @@ from gguf_audit.subject import Absent, Array
 from gguf_audit_rules import load
 from recipes import find_recipes
 
-__all__ = ["TARGETS", "audit", "checkpoint", "header", "mutated", "seeds", "template"]
+__all__ = ["TARGETS", "audit", "checkpoint", "header", "log", "mutated", "seeds", "template"]
 
 SETTINGS = Settings(lengths=(4096,))
+LIBRARY = Library(path=Path("libllama.so"), origin="fuzzed")
 #: Files of a checkpoint, told apart by the first byte of an input.
 FILES = (
     "config.json",
@@ -134,7 +141,29 @@ def template(data: bytes) -> None:
     assert found["suspicions"] is not None
 
 
+def log(data: bytes) -> None:
+    """Take what llama.cpp says of a file, and its process: a crash speaks as well."""
+    said, answers, complaints, *_ = *data.split(b"\0", 2), b"", b""
+    heard = Log()
+    for line in said.split(b"\n"):
+        heard.take(line[0] if line else 0, line[1:])
+    sizes = heard.mebibytes()
+    assert len(sizes) == len(heard.caches())
+    assert all(0 <= size < math.inf for size in sizes)
+    assert heard.errors()
+    for code in (0, 1, -6, -11, None):
+        talk = Talk(
+            answers=tuple(answers_of(answers)),
+            complaints=complaints.decode("utf-8", "replace"),
+            code=code,
+        )
+        runtime, outcomes, _loaded = understood(talk, LIBRARY, 2)
+        assert runtime
+        assert outcomes
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
+    "log": log,
     "header": header,
     "audit": audit,
     "checkpoint": checkpoint,
@@ -147,6 +176,8 @@ def mutated(target: str, data: bytes, other: bytes, seed: int) -> bytes | None:
     match target:
         case "checkpoint":
             return fuzz_documents.mutated(data, seed)
+        case "log":
+            return fuzz_lines.mutated(data, other, seed)
         case "template":
             return fuzz_templates.mutated(data, other, seed)
         case _:
@@ -163,6 +194,9 @@ def seeds(target: str) -> Iterator[bytes]:
             if config is not None and not isinstance(config.config, Absent):
                 yield b"\0" + json.dumps(dict(config.config)).encode()
         yield bytes([FILES.index("model.safetensors")]) + STORED
+        return
+    if target == "log":
+        yield from fuzz_lines.SEEDS
         return
     if target == "template":
         yield from (text.encode() for text in fuzz_templates.SEEDS)

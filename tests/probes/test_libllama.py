@@ -111,6 +111,13 @@ def test_the_log_s_lines_about_caches_and_no_others() -> None:
     assert log.mebibytes() == [96.0, 50.25, 0.25]
 
 
+@pytest.mark.parametrize("size", ["1.2.3", ".", "9" * 400, "-1.00", "96", "nan"])
+def test_what_is_no_size_tells_none(size: str) -> None:
+    log = Log()
+    log.take(2, KV.replace("96.00", size).encode())
+    assert (log.caches(), log.mebibytes()) == ([], [])
+
+
 def test_the_log_s_last_errors_in_one_line() -> None:
     log = Log()
     assert log.errors() == "it gave no reason"

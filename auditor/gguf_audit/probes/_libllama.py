@@ -148,10 +148,10 @@ TensorCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 class Log:
     """What llama.cpp says while it works."""
 
-    SIZE = re.compile(r"size = +([0-9.]+) MiB(?: |$)")
+    SIZE = re.compile(r"size = +([0-9]{1,12}\.[0-9]{2}) MiB(?: |$)")
 
     def __init__(self) -> None:
-        self.callback = LogCallback(self._take)
+        self.callback = LogCallback(self.take)
         self.clear()
 
     def clear(self) -> None:
@@ -159,7 +159,8 @@ class Log:
         self._lines: list[str] = []
         self._errors: list[str] = []
 
-    def _take(self, level: int, text: bytes | None, _data: object) -> None:
+    def take(self, level: int, text: bytes | None, _data: object = None) -> None:
+        """Keep what a line says of caches or errors."""
         line = (text or b"").decode("utf-8", "replace").rstrip("\n")
         if level == LOG_CONT:
             return

@@ -19,7 +19,7 @@ from typing import cast
 
 from msgspec import Struct
 
-__all__ = ["Bounds", "Talk", "talk"]
+__all__ = ["Bounds", "Talk", "answers_of", "talk"]
 
 _BOUNDED = Path(__file__).with_name("_bounded.py")
 
@@ -82,7 +82,7 @@ def talk(
             _end(process)
     answers, complaints, reason = heard
     return Talk(
-        answers=tuple(_parsed(answers)),
+        answers=tuple(answers_of(answers)),
         complaints=complaints.decode("utf-8", "replace"),
         code=None if reason else process.returncode,
         reason=reason,
@@ -135,7 +135,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         return
 
 
-def _parsed(answers: bytes) -> list[Mapping[str, object]]:
+def answers_of(answers: bytes) -> list[Mapping[str, object]]:
     """Return the complete lines that are objects; a crash may cut the last one."""
     parsed: list[Mapping[str, object]] = []
     for line in answers.decode("utf-8", "replace").splitlines(keepends=True):

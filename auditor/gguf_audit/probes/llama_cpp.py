@@ -35,6 +35,7 @@ __all__ = [
     "measure",
     "probe",
     "tokenize",
+    "understood",
 ]
 
 #: What brings a llama.cpp that we know how to ask.
@@ -122,7 +123,7 @@ def measure(
     while len(outcomes) < len(contexts):
         runs = [asdict(context) for context in contexts[len(outcomes) :]]
         said = _talk(library, model, {"metadata_only": metadata_only, "runs": runs})
-        runtime, told, loaded = _understood(said, library, len(contexts) - len(outcomes))
+        runtime, told, loaded = understood(said, library, len(contexts) - len(outcomes))
         # What keeps a model from being loaded does so for every context.
         outcomes += told if loaded else told[:1] * len(contexts)
     return runtime, tuple(outcomes[: len(contexts)])
@@ -168,7 +169,7 @@ def _last_words(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
-def _understood(said: Talk, library: Library, wanted: int) -> tuple[str, list[Outcome], bool]:
+def understood(said: Talk, library: Library, wanted: int) -> tuple[str, list[Outcome], bool]:
     """Return the runtime's name, one outcome at least, and whether the model was loaded."""
     runtime, loaded = f"llama.cpp ({library.origin})", False
     outcomes: list[Outcome] = []
