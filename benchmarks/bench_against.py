@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gguf_audit import open_gguf
 from gguf_audit.formats.card import find_card
-from gguf_audit.subject import Gguf
+from gguf_audit.gguf import Gguf
 
 REFERENCE = "google/gemma-3-270m"
 #: CPU seconds of one run, its start included, and bytes at its peak.

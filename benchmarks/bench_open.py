@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from gguf_audit.subject import ValueType
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import FieldValue, write_gguf
 
 TOKENS = 262_144

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bench_against import RUNS, cost
 
-from gguf_audit.subject import Json, ValueType
+from gguf_audit.checkpoint import Json
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 
 FILE = "model.gguf"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from companion_subjects import Tensors, file
-from gguf_audit.subject import Gguf, Json, ValueType
+from gguf_audit.checkpoint import Json
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.testing import FieldValue
 
 ADAPTER: Mapping[str, FieldValue] = {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 OLDER = "1" * 40

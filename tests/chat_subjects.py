@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from gguf_audit.chats import chat_of, chat_of_reference
+from gguf_audit.checkpoint import Checkpoint, Tokenizer
 from gguf_audit.evidence import Conversion, Model
+from gguf_audit.gguf import ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.probes.templates import Analyst
 from gguf_audit.runtime.generation import generation
-from gguf_audit.subject import Absent, Checkpoint, Tokenizer, ValueType
 from gguf_audit.testing import FieldValue
 from rule_subjects import checkpoint, conversion, model
 

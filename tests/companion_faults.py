@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from gguf_audit.companions import classify
 from gguf_audit.evidence import CompanionKind
+from gguf_audit.gguf import Array, Gguf, ValueType
 from gguf_audit.runtime.clip import encodings, required
-from gguf_audit.subject import Array, Gguf, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec
 from injector import Keys, copied
 

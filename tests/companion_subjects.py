@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Checkpoint, Json, PeftAdapter, StoredTensor
 from gguf_audit.evidence import Companion, CompanionKind
+from gguf_audit.fields import Fields
 from gguf_audit.formats.checkpoint import checkpoint_of
-from gguf_audit.subject import (
-    Absent,
-    Checkpoint,
-    Fields,
-    Gguf,
-    Json,
-    PeftAdapter,
-    Scalar,
-    StoredTensor,
-    ValueType,
-)
+from gguf_audit.gguf import Gguf, Scalar, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.testing import FieldValue, make_gguf
 from rule_subjects import UNKNOWN, checkpoint
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.rule import (
@@ -17,7 +18,6 @@ from gguf_audit.rule import (
     Rule,
     Severity,
 )
-from gguf_audit.subject import Json
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit.where import Where

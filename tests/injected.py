@@ -9,8 +9,9 @@ from pathlib import Path
 
 from gguf_audit import arch, open_gguf
 from gguf_audit.engine import audit_targets
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf, Scalar
 from gguf_audit.rule import Rule
-from gguf_audit.subject import Fields, Gguf, Scalar
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules import load

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gguf_audit import open_gguf
 from gguf_audit.engine import audit_targets
+from gguf_audit.gguf import Array, Gguf, Scalar, ValueType
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Array, Gguf, Scalar, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from gguf_audit_rules import load
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from gguf_audit import open_checkpoint, open_gguf
+from gguf_audit.checkpoint import Vocabulary
 from gguf_audit.engine import audit_targets
+from gguf_audit.gguf import Gguf, Scalar, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Rule
 from gguf_audit.runtime.vocabulary import HEALED, SHOWN, TokenType, adds, special_id
-from gguf_audit.subject import Absent, Gguf, Scalar, ValueType, Vocabulary
 from gguf_audit.testing import write_gguf
 from gguf_audit_rules import load
 from injector import Keys, copied

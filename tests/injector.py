@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from gguf_audit.subject import Absent, Array, Field, Gguf, Scalar, ValueType
+from gguf_audit.gguf import Array, Field, Gguf, Scalar, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.testing import FieldValue, TensorSpec
 
 __all__ = ["FAULTS", "Fault", "Keys", "TensorFault", "copied", "inject"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gguf_audit.subject import ValueType
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import FieldValue
 
 __all__ = ["PLAIN", "VARIANT", "Dims", "recipe"]

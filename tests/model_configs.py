@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 __all__ = [
     "DEEPSEEK_V2_LITE",

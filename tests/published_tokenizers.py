@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from gguf_audit.subject import Json, ValueType
+from gguf_audit.checkpoint import Json
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import FieldValue
 
 __all__ = ["CL100K", "PUBLISHED", "byte_level", "regex", "steps", "vocabulary", "write_tokenizer"]

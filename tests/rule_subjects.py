@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from gguf_audit import arch
+from gguf_audit.checkpoint import Checkpoint, Json, Tokenizer, Vocabulary
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf, Scalar, ValueType
 from gguf_audit.layout import CacheLayout, Layer, Store
+from gguf_audit.parts import Absent
 from gguf_audit.policies import Policy
-from gguf_audit.subject import (
-    Absent,
-    Checkpoint,
-    Fields,
-    Gguf,
-    Json,
-    Scalar,
-    Tokenizer,
-    ValueType,
-    Vocabulary,
-)
 from gguf_audit.testing import FieldValue, TensorSpec, make_gguf
 
 SETTINGS = Settings()

@@ -31,10 +31,10 @@ from companion_subjects import (
     Tensors,
 )
 from engine_subjects import ALL, KEYS, TENSORS, audit, write_checkpoint, write_model
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Json
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import Status, SubjectReport
 

@@ -26,6 +26,7 @@ from gguf_audit.errors import (
     ReferenceUnavailableError,
     SourceError,
 )
+from gguf_audit.gguf import ValueType
 from gguf_audit.limits import LIMITS
 from gguf_audit.rule import (
     Finding,
@@ -36,7 +37,6 @@ from gguf_audit.rule import (
     Severity,
     Skip,
 )
-from gguf_audit.subject import ValueType
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import Problem, ReferenceFacts, Status
 from gguf_audit.where import Where

@@ -19,12 +19,12 @@ from engine_subjects import (
 )
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import (
     OnModel,
     Outcome,
     SkipKind,
 )
-from gguf_audit.subject import Gguf
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
 from gguf_audit.verdict import BytesAt, Problem, Status
 from gguf_audit.where import Where

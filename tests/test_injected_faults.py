@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import open_gguf
-from gguf_audit.subject import ValueType
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import write_gguf
 from injected import outcomes, told_twice, wrong
 from injector import FAULTS, Fault, TensorFault, inject

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from gguf_audit.checkpoint import Json
+from gguf_audit.parts import Absent
 from gguf_audit.projection import expected_projector, projector_types
-from gguf_audit.subject import Absent, Json
 
 COLOURS: Mapping[str, Json] = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 SIZES: dict[str, Json] = {

@@ -9,9 +9,10 @@ import pytest
 
 from companion_subjects import GEMMA, GEMMA_TENSORS, Tensors
 from engine_subjects import ALL, audit
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Json, ValueType
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
 from llama_tensors import llama_tensors

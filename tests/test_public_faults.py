@@ -17,10 +17,13 @@ import pytest
 from engine_subjects import ALL
 from gguf_audit import arch
 from gguf_audit.arch.tensors import inventory
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.fields import Fields, Origin
 from gguf_audit.formats.card import find_card
+from gguf_audit.gguf import ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Absent, Fields, Json, Origin, ValueType
 from gguf_audit.testing import (
     FieldValue,
     TensorSpec,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine_subjects import CONFIG, KEYS
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Json
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from gguf_audit_rules import load
 from published_tokenizers import PUBLISHED, vocabulary, write_tokenizer

@@ -11,9 +11,9 @@ import pytest
 
 from chat_subjects import CHATML, ENDED, IDS, KEY, TOKENS, vocabulary
 from engine_subjects import ALL, CONFIG, KEYS
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.rule import Severity
-from gguf_audit.subject import Json
 from gguf_audit.testing import FieldValue, write_gguf
 
 OPENED = "{{ bos_token }}" + CHATML

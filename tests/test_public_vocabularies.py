@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import open_gguf
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
-from gguf_audit.subject import Json, Scalar, ValueType
+from gguf_audit.gguf import Scalar, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit_rules import load
 from injected_tokenizer import RULES

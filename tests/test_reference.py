@@ -9,14 +9,15 @@ import pytest
 from cached_snapshots import COMMIT, OLDER, write_snapshot
 from engine_subjects import CONFIG, KEYS, TENSORS, audit, write_model
 from gguf_audit import api
+from gguf_audit.checkpoint import Json, Tokenizer
 from gguf_audit.engine import audit_targets
 from gguf_audit.errors import AuditError, MalformedError, ReferenceUnavailableError, SourceError
 from gguf_audit.expectation import Part, expected_fields, lacks, why_missing
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.parts import Absent
 from gguf_audit.reference import References, open_checkpoint
 from gguf_audit.sources.hub import Hub
-from gguf_audit.subject import Absent, Json, Tokenizer
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit_rules import load
 from hub_server import FakeHub, Served, always, content, go_online, hang, safetensors

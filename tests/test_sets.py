@@ -10,10 +10,10 @@ import pytest
 from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Digest, SetMember
+from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.rule import OnSet, Outcome, Rule, Severity
 from gguf_audit.sets import member_of, sets_of, stem_of
-from gguf_audit.subject import Fields
 from gguf_audit.testing import FieldValue, write_gguf, write_split_gguf
 from gguf_audit.verdict import SubjectReport
 

@@ -10,7 +10,7 @@ import pytest
 
 from gguf_audit.errors import SourceError
 from gguf_audit.formats.ggml_types import TYPES_BY_NAME
-from gguf_audit.subject import Array, ValueType
+from gguf_audit.gguf import Array, ValueType
 from gguf_audit.testing import (
     FieldValue,
     HoleSource,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import MalformedError
-from gguf_audit.subject import Json
 from gguf_audit.text_model import class_of, text_part
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from gguf_audit.arch import LlamaModel
 from gguf_audit.errors import Refused
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Field, Scalar, ValueType
 from gguf_audit.runtime.llama_cpp import plan
-from gguf_audit.subject import Field, Fields, Scalar, ValueType
 
 __all__ = ["SHARED", "configs", "fields_of", "measured", "outcome", "rows"]
 

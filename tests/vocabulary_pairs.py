@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gguf_audit import open_checkpoint
-from gguf_audit.subject import Json, Tokenizer, ValueType, Vocabulary
+from gguf_audit.checkpoint import Json, Tokenizer, Vocabulary
+from gguf_audit.gguf import ValueType
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from sentencepiece_models import Piece, sentencepiece
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor
 from gguf_audit.evidence import Conversion, Model
-from gguf_audit.subject import Absent, Checkpoint, Gguf, Json, StoredTensor
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.testing import FieldValue
 from llama_tensors import Spec, llama_tensors
 from rule_subjects import LLAMA, checkpoint, conversion, model

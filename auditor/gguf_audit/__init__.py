@@ -22,10 +22,11 @@ if TYPE_CHECKING:
         open_gguf,
         plan_llama_cpp,
     )
+    from gguf_audit.checkpoint import Checkpoint
     from gguf_audit.errors import AuditError, Refused
+    from gguf_audit.gguf import Gguf
     from gguf_audit.layout import CacheLayout
     from gguf_audit.runtime.llama_cpp import Plan
-    from gguf_audit.subject import Checkpoint, Gguf
     from gguf_audit.verdict import Report
 
 __all__ = [
@@ -50,8 +51,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "AuditError": "errors",
     "CacheLayout": "layout",
-    "Checkpoint": "subject",
-    "Gguf": "subject",
+    "Checkpoint": "checkpoint",
+    "Gguf": "gguf",
     "Plan": "runtime.llama_cpp",
     "Refused": "errors",
     "Report": "verdict",

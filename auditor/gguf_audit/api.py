@@ -7,14 +7,17 @@ from os import PathLike, fspath
 from typing import Literal
 
 from gguf_audit import arch, catalogue, engine
+from gguf_audit.checkpoint import Checkpoint, Json
 from gguf_audit.errors import MalformedError, UnsupportedError
 from gguf_audit.expectation import expected_fields
+from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.gguf import Gguf
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.reference import open_checkpoint
 from gguf_audit.runtime import llama_cpp
 from gguf_audit.runtime.llama_cpp import FlashAttention, Plan
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf, Json
 from gguf_audit.verdict import Report
 from gguf_audit.where import Where
 

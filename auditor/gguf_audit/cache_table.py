@@ -7,8 +7,8 @@ import contextlib
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.gathering import Evidence
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.runtime import ideal, llama_cpp
-from gguf_audit.subject import Absent
 from gguf_audit.verdict import BytesAt, CacheReport
 
 __all__ = ["DEFAULT_LENGTHS", "cache_table", "lengths_of"]

@@ -11,7 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gguf_audit.subject import Absent, Json
+from gguf_audit.checkpoint import Json
+from gguf_audit.parts import Absent
 
 __all__ = [
     "ANSWER",

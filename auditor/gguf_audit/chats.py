@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gguf_audit.chat import Analysis, Chat, ChatTemplate, Exceeded, template_name
+from gguf_audit.checkpoint import Checkpoint
+from gguf_audit.gguf import Array, Gguf
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.generation import Generation
-from gguf_audit.subject import Absent, Array, Checkpoint, Gguf
 
 if TYPE_CHECKING:
     from gguf_audit.probes.templates import Analyst

@@ -11,11 +11,14 @@ import re
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Companion, CompanionKind, ProjectorMember
 from gguf_audit.expectation import expected_fields
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.clip import encodings, width_of
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import SubjectKind
 
 __all__ = ["Classified", "classify", "companion_of", "is_old_imatrix", "projector_of"]

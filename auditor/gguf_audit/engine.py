@@ -18,6 +18,7 @@ from msgspec.structs import replace
 import gguf_audit
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import (
     AuditError,
@@ -37,10 +38,13 @@ from gguf_audit.evidence import (
     Settings,
 )
 from gguf_audit.expectation import lacks
+from gguf_audit.fields import Fields
 from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.gathering import Reference, gather, unmet
+from gguf_audit.gguf import Gguf
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Finding,
     Hit,
@@ -62,7 +66,6 @@ from gguf_audit.rule import (
 )
 from gguf_audit.runtime.generation import reference_ends
 from gguf_audit.sets import audit_set, member_of, pairs_of, sets_of
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.targets import Located, Targets
 from gguf_audit.verdict import (
     FileSummary,

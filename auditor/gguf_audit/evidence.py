@@ -9,13 +9,16 @@ from msgspec import Struct, field
 
 from gguf_audit.arch import Architecture
 from gguf_audit.chat import Chat
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import Refused
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Card, Gguf, Scalar
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent, Loading
 from gguf_audit.runtime.generation import Generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
-from gguf_audit.subject import Absent, Card, Checkpoint, Fields, Gguf, Loading, Scalar
 
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy

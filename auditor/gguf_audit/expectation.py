@@ -6,8 +6,10 @@ import enum
 from typing import assert_never
 
 from gguf_audit import arch
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import MalformedError
-from gguf_audit.subject import Absent, Checkpoint, Fields
+from gguf_audit.fields import Fields
+from gguf_audit.parts import Absent
 from gguf_audit.where import Where
 
 __all__ = ["Part", "expected_fields", "lacks", "why_missing"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gguf_audit.subject import FileFacts, Tensor, TensorType
+from gguf_audit.gguf import FileFacts, Tensor, TensorType
 
 __all__ = ["Extent", "data_end", "extents", "padded", "tensor_bytes"]
 

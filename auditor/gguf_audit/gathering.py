@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gguf_audit import arch
 from gguf_audit.chat import Chat
 from gguf_audit.chats import chat_of, chat_of_reference, has_template
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.companions import Classified, classify, companion_of
 from gguf_audit.errors import (
     AuditError,
@@ -24,12 +25,14 @@ from gguf_audit.errors import (
 )
 from gguf_audit.evidence import NOT_PROBED, Companion, Conversion, Model
 from gguf_audit.expectation import Part, expected_fields, why_missing
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.generation import generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
-from gguf_audit.subject import Absent, Checkpoint, Fields, Gguf
 from gguf_audit.verdict import NO_REFERENCE, SubjectKind
 from gguf_audit.where import Where
 

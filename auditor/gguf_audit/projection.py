@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from gguf_audit.subject import Absent, Json
+from gguf_audit.checkpoint import Json
+from gguf_audit.parts import Absent
 
 __all__ = ["ACTIVATION", "Wanted", "expected_projector", "projector_types", "vision_part"]
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError, ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
 from gguf_audit.formats.gguf import MAGIC, open_gguf
 from gguf_audit.formats.readme import BaseModel
+from gguf_audit.gguf import Gguf
 from gguf_audit.sources import FileSource, LocalTree
 from gguf_audit.sources.hub_ids import HubId, hub_id, hub_reference
-from gguf_audit.subject import Checkpoint, Gguf
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from gguf_audit.evidence import (
     Settings,
     UploadSubject,
 )
+from gguf_audit.fields import Origin
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 
 __all__ = [

@@ -21,7 +21,9 @@ from gguf_audit.evidence import (
     Settings,
     UploadSubject,
 )
+from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import shard_name
+from gguf_audit.gguf import Array, Field, Gguf, Scalar
 from gguf_audit.naming import LABEL
 from gguf_audit.rule import (
     Finding,
@@ -37,7 +39,6 @@ from gguf_audit.rule import (
     fix_command,
     kept_to,
 )
-from gguf_audit.subject import Array, Field, Fields, Gguf, Scalar
 from gguf_audit.verdict import SubjectReport
 
 __all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._json import read_object
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import Json
 from gguf_audit.verdict import Report
 from gguf_audit.where import Where
 

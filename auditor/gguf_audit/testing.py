@@ -24,7 +24,7 @@ from gguf_audit.errors import SourceError
 from gguf_audit.extents import padded, tensor_bytes
 from gguf_audit.formats.ggml_types import TYPES_BY_NAME, tensor_type
 from gguf_audit.formats.gguf import read_gguf
-from gguf_audit.subject import Gguf, Scalar, TensorType, ValueType
+from gguf_audit.gguf import Gguf, Scalar, TensorType, ValueType
 
 __all__ = [
     "FieldValue",

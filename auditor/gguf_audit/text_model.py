@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import MalformedError
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["class_of", "malformed", "text_part"]

@@ -9,12 +9,13 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import ReferenceOrigin
 from gguf_audit.errors import AuditError, UnknownArchitectureError
+from gguf_audit.gguf import Array
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
 from gguf_audit.runtime.measured import Probe
-from gguf_audit.subject import Array, ReferenceOrigin
 from gguf_audit.targets import SourceOrigin
 from gguf_audit.where import Where
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import DEFAULT, Analysis, Chat, ChatTemplate, Exceeded
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.rule import NoEvidence
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 __all__ = [

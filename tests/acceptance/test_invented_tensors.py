@@ -14,8 +14,9 @@ from gguf_audit import arch, open_gguf
 from gguf_audit.arch.tensors import Inventory, inventory, same_shape
 from gguf_audit.arch.tensors._tables import known
 from gguf_audit.errors import Refused
+from gguf_audit.fields import Fields
+from gguf_audit.parts import Absent
 from gguf_audit.probes.llama_cpp import find_library
-from gguf_audit.subject import Absent, Fields
 from gguf_audit.testing import TensorSpec, build_gguf, write_gguf
 from llama_recipes import PLAIN, VARIANT, Dims, recipe
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import asdict
 
 from gguf_audit import open_gguf, plan_llama_cpp
+from gguf_audit.parts import Absent
 from gguf_audit.probes.llama_cpp import Context, find_library, measure
 from gguf_audit.runtime.measured import Allocated, Declined
-from gguf_audit.subject import Absent
 
 pytestmark = pytest.mark.acceptance
 

@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 
 from gguf_audit import arch, open_gguf, plan_llama_cpp
 from gguf_audit.errors import Refused
+from gguf_audit.parts import Absent
 from gguf_audit.probes.llama_cpp import Context, Library, find_library, measure
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Unmeasured
-from gguf_audit.subject import Absent
 from gguf_audit.testing import build_gguf
 from llama_recipes import PLAIN, VARIANT, recipe
 

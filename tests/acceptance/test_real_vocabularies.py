@@ -13,10 +13,12 @@ import pytest
 from tokenizers import Tokenizer
 
 from gguf_audit import catalogue, open_gguf
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.probes.llama_cpp import find_library, tokenize
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS, pre_tokenizer
-from gguf_audit.subject import Absent, Gguf, Json
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("installed")]
 

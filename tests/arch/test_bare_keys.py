@@ -4,7 +4,7 @@ import pytest
 
 from gguf_audit import arch
 from gguf_audit.errors import Refused
-from gguf_audit.subject import Fields
+from gguf_audit.fields import Fields
 from llama_recipes import PLAIN, recipe
 from rule_subjects import model
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.arch import effective
-from gguf_audit.subject import Array, Field, Fields, Origin, Scalar, Value, ValueType
+from gguf_audit.fields import Fields, Origin, Value
+from gguf_audit.gguf import Array, Field, Scalar, ValueType
 
 
 def value(

@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gguf_audit.arch import expected_fields, ideal_layout
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import AuditError, MalformedError
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import ValueType
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Fields, Json, ValueType
 from model_configs import (
     DEEPSEEK_V2_LITE,
     GEMMA_3_4B,

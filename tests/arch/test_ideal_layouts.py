@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.arch import expected_fields, ideal_layout
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
 from gguf_audit.layout import Full, Latent, Recurrent, Sliding, Store
-from gguf_audit.subject import Json
 from model_configs import (
     DEEPSEEK_V2_LITE,
     GEMMA_3_4B,

@@ -8,8 +8,9 @@ import pytest
 
 from gguf_audit.arch import Trait, by_name, implied_layout, llama_model
 from gguf_audit.errors import LimitError, Refused, UnknownArchitectureError
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Array, Field, Scalar, ValueType
 from gguf_audit.layout import Full, Latent, Recurrent, Sliding, Store
-from gguf_audit.subject import Array, Field, Fields, Scalar, ValueType
 
 Values = Mapping[str, Scalar | tuple[Scalar, ...]]
 

@@ -7,7 +7,8 @@ import pytest
 from gguf_audit.arch import Kind, architectures, effective, kind, reads, rotates
 from gguf_audit.arch._readers import BOTH_NORMS, READERS
 from gguf_audit.arch._reads import BY_ALL, FLAGS, NUMBERS, OTHERS, WITHOUT_ROPE
-from gguf_audit.subject import Fields, Scalar
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Scalar
 
 KNOWN = frozenset(name for found in architectures() for name in found.names)
 LINES = READERS.replace("\n    ", " ").strip().splitlines()

@@ -6,7 +6,8 @@ import pytest
 
 from gguf_audit import arch
 from gguf_audit.arch.tensors import Inventory, Slot, inventory, same_shape
-from gguf_audit.subject import Absent, Fields
+from gguf_audit.fields import Fields
+from gguf_audit.parts import Absent
 from gguf_audit.testing import FieldValue, make_gguf
 from llama_recipes import PLAIN, recipe
 

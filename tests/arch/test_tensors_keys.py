@@ -8,7 +8,7 @@ from gguf_audit import arch
 from gguf_audit.arch.tensors import Inventory, inventory, placing, shaping
 from gguf_audit.arch.tensors._keys import TOLD_BY
 from gguf_audit.arch.tensors._sizes import ANY, NAMES
-from gguf_audit.subject import Fields
+from gguf_audit.fields import Fields
 from gguf_audit.testing import FieldValue, make_gguf
 from llama_recipes import PLAIN, recipe
 

@@ -10,7 +10,9 @@ import pytest
 from gguf_audit.arch.tensors import converted
 from gguf_audit.arch.tensors._names import CONVERTED, Becomes, Namer
 from gguf_audit.arch.tensors._tables import rows_of
-from gguf_audit.subject import Absent, Fields, StoredTensor
+from gguf_audit.checkpoint import StoredTensor
+from gguf_audit.fields import Fields
+from gguf_audit.parts import Absent
 
 ARCHITECTURES = {name: key for key, name in gguf.MODEL_ARCH_NAMES.items()}
 #: Prefixes of blocks in the checkpoints of the covered classes.

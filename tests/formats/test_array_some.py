@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from gguf_audit.subject import Array, ValueType
+from gguf_audit.gguf import Array, ValueType
 from gguf_audit.testing import make_gguf
 
 TEXTS = [

@@ -11,12 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor, Tokenizer
 from gguf_audit.errors import AuditError, MalformedError, UnsupportedError
 from gguf_audit.formats.card import card_of, find_card, list_cards, read_card
 from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.parts import Absent
 from gguf_audit.reference import open_checkpoint
 from gguf_audit.sources import MemoryTree
-from gguf_audit.subject import Absent, Checkpoint, Json, StoredTensor, Tokenizer
 
 _CARDS = resources.files("gguf_audit") / "cards"
 _SCHEMA: Mapping[str, Any] = json.loads((_CARDS / "schema.json").read_text())

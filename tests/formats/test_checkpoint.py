@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor, Tokenizer
 from gguf_audit.errors import (
     AuditError,
     LimitError,
@@ -19,9 +20,9 @@ from gguf_audit.errors import (
     SourceError,
 )
 from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.parts import Absent
 from gguf_audit.reference import open_checkpoint
 from gguf_audit.sources import MemorySource, MemoryTree
-from gguf_audit.subject import Absent, Checkpoint, Json, StoredTensor, Tokenizer
 
 _CONFIG: dict[str, Json] = {"architectures": ["LlamaForCausalLM"], "bos_token_id": 1}
 _TOKENIZER: Json = {"model": {"vocab": {"a": 0}}, "added_tokens": [{"id": 1, "content": "<s>"}]}

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gguf_audit.checkpoint import Checkpoint, Json, PeftAdapter, StoredTensor
 from gguf_audit.errors import AuditError
 from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.parts import Absent
 from gguf_audit.sources import LocalTree
-from gguf_audit.subject import Absent, Checkpoint, Json, PeftAdapter, StoredTensor
 
 CONFIG: Mapping[str, Json] = {"model_type": "llama"}
 PEFT: Mapping[str, Json] = {"r": 8, "lora_alpha": 16}

@@ -5,7 +5,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from gguf_audit.extents import tensor_bytes
 from gguf_audit.formats.ggml_types import REMOVED, TYPES, TYPES_BY_NAME, tensor_type
-from gguf_audit.subject import TensorType
+from gguf_audit.gguf import TensorType
 
 #: gguf-py learns of a type after ggml.h; these it may not know yet.
 NEWER_THAN_GGUF_PY = {42}

@@ -21,9 +21,9 @@ from gguf_audit.errors import (
     UnsupportedError,
 )
 from gguf_audit.formats.gguf import open_gguf, read_gguf
+from gguf_audit.gguf import Array, ValueType
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import Array, ValueType
 from gguf_audit.testing import FieldValue, build_gguf
 from gguf_audit.where import Where
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from gguf_audit.extents import padded
 from gguf_audit.formats.ggml_types import TYPES, TYPES_BY_NAME
 from gguf_audit.formats.gguf import open_gguf, read_gguf
+from gguf_audit.gguf import Array, Field, FileFacts, Gguf, Scalar, Tensor, ValueType
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import Array, Field, FileFacts, Gguf, Scalar, Tensor, ValueType
 from gguf_audit.testing import FieldValue, TensorSpec, Typed, build_gguf, make_gguf, write_gguf
 
 ByteOrder = Literal["little", "big"]

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, LimitError, MalformedError, SourceError
 from gguf_audit.formats.gguf import ShardName, open_gguf, read_gguf_set, shard_name
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import MemoryTree
-from gguf_audit.subject import Gguf, ValueType
 from gguf_audit.testing import FieldValue, build_gguf, split_gguf, write_gguf, write_split_gguf
 from gguf_audit.where import Where
 

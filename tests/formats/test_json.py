@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats._json import parse_json, parse_object, read_object, read_text
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.text()

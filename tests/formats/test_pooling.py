@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from gguf_audit import expectation
+from gguf_audit.checkpoint import Checkpoint, Json
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemoryTree
-from gguf_audit.subject import Absent, Checkpoint, Json
 
 MODULES: Json = [
     {"path": "", "type": "sentence_transformers.models.Transformer"},

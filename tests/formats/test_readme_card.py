@@ -13,8 +13,8 @@ from gguf_audit.formats.readme import (
     read_base_model,
     read_card,
 )
+from gguf_audit.gguf import Card
 from gguf_audit.sources import LocalTree
-from gguf_audit.subject import Card
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import AuditError, LimitError, MalformedError, ReferenceUnavailableError
 from gguf_audit.formats.safetensors import INDEX, read_header, read_tensors
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemorySource, MemoryTree
-from gguf_audit.subject import Absent, StoredTensor
 
 # Its functions have no types.
 LIBRARY: Any = importlib.import_module("safetensors")

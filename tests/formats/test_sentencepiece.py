@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit import limits
+from gguf_audit.checkpoint import SentencePiece
 from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats import _sentencepiece
 from gguf_audit.formats._sentencepiece import read_sentencepiece
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import SentencePiece
 from sentencepiece_models import Piece, message, number, piece, sentencepiece
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from gguf.vocab import SpecialVocab
 
+from gguf_audit.checkpoint import Json, TokenizerJson
 from gguf_audit.formats._switches import switches_of
-from gguf_audit.subject import Absent, Json, TokenizerJson
+from gguf_audit.parts import Absent
 
 BYTE_LEVEL: Json = {"type": "ByteLevel"}
 A: Json = {"Sequence": {"id": "A"}}

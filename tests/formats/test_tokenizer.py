@@ -13,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gguf_audit.checkpoint import Json, Tokenizer
 from gguf_audit.errors import LimitError, MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.tokenizer import from_config, read_tokenizer
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemoryTree
-from gguf_audit.subject import Absent, Json, Tokenizer
 
 _TOKENS = ["<s>", "</s>", "<unk>", "<pad>", "<sep>", "<cls>", "<mask>", "<end>"]
 _ADDED: list[Json] = [{"id": 10 + index, "content": token} for index, token in enumerate(_TOKENS)]

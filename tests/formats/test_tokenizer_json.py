@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gguf_audit.checkpoint import AddedToken, Json, TokenizerFiles, TokenizerJson
 from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats._tokenizer_json import Apart, read_apart, read_tokenizer_json
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemorySource, MemoryTree
-from gguf_audit.subject import Absent, AddedToken, Json, TokenizerFiles, TokenizerJson
 from gguf_audit.where import Where
 
 

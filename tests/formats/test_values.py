@@ -8,8 +8,8 @@ import pytest
 
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import Absent
 from gguf_audit.testing import ByteOrder, TensorSpec, build_gguf, make_gguf
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from gguf_audit.checkpoint import Json, Vocabulary
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
+from gguf_audit.gguf import ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.sources import MemorySource, MemoryTree
-from gguf_audit.subject import Absent, Json, ValueType, Vocabulary
 from rule_subjects import gguf
 from sentencepiece_models import Piece, sentencepiece
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from typing import cast
 
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 __all__ = ["mutated"]
 

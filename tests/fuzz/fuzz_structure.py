@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from gguf_audit.errors import AuditError
 from gguf_audit.formats.gguf import read_gguf
+from gguf_audit.gguf import ValueType
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import ValueType
 from gguf_audit.testing import FieldValue, TensorSpec, build_gguf
 from recipes import read_recipe
 

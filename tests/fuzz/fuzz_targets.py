@@ -23,6 +23,8 @@ from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.gathering import gather
+from gguf_audit.gguf import Array
+from gguf_audit.parts import Absent
 from gguf_audit.probes._libllama import Log
 from gguf_audit.probes.child import Talk, answers_of
 from gguf_audit.probes.llama_cpp import Library, understood
@@ -30,7 +32,6 @@ from gguf_audit.probes.template_child.rendering import environment
 from gguf_audit.probes.template_child.suspicion import examine
 from gguf_audit.rule import OnModel, Rule
 from gguf_audit.sources import MemorySource, MemoryTree
-from gguf_audit.subject import Absent, Array
 from gguf_audit_rules import load
 from recipes import find_recipes
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import AddedToken, Json, TokenizerFiles, TokenizerJson
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes import tokenizer
 from gguf_audit.probes.llama_cpp import LIBRARY_VARIABLE
 from gguf_audit.probes.tokenizer import compare, encode, names_by_ids
-from gguf_audit.subject import Absent, AddedToken, Json, TokenizerFiles, TokenizerJson
 
 MISSING = Absent("not at hand")
 ADDED: Json = {

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import fields, replace
 
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes import llama_cpp
 from gguf_audit.probes.llama_cpp import (
     LIBRARY_VARIABLE,
@@ -23,7 +24,6 @@ from gguf_audit.probes.llama_cpp import (
 )
 from gguf_audit.runtime import llama_cpp as planner
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
-from gguf_audit.subject import Absent
 
 LIBRARY = Library(path=Path("/nowhere/libllama.so"), origin="a package 1")
 RUNTIME = "llama.cpp 1.2 b7 (a package 1)"

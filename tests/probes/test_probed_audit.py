@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import engine
+from gguf_audit.parts import Absent
 from gguf_audit.probes import llama_cpp
 from gguf_audit.rule import Severity, Skip
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe
-from gguf_audit.subject import Absent
 from gguf_audit.testing import write_gguf, write_split_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules.run.probe_disagrees import RULE

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Json, TokenizerJson
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes import tokenizer
 from gguf_audit.probes.tokenizer import split
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Splitting
-from gguf_audit.subject import Absent, Json, TokenizerJson
 from published_tokenizers import PUBLISHED, byte_level, regex, steps
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from chat_subjects import CHATML
 from gguf_audit.chat import Suspicion
+from gguf_audit.parts import Absent
 from gguf_audit.probes.templates import Analyst
-from gguf_audit.subject import Absent
 
 
 @pytest.fixture(scope="module")

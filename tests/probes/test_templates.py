@@ -24,8 +24,8 @@ from gguf_audit.chat import (
     Rendered,
 )
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes.templates import Analyst
-from gguf_audit.subject import Absent
 
 
 @pytest.fixture

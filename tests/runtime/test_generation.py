@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from chat_subjects import IDS, vocabulary
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.runtime.generation import generation
 from gguf_audit.runtime.vocabulary import adds_bos
-from gguf_audit.subject import Gguf, Origin, ValueType
 from gguf_audit.testing import FieldValue
 from rule_subjects import gguf
 

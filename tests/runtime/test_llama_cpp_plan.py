@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gguf_audit.arch import expected_fields, llama_model
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import Refused
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Scalar
 from gguf_audit.runtime.llama_cpp import ELEMENT_TYPES, full_attention_bytes, plan
-from gguf_audit.subject import Fields, Json, Scalar
 from model_configs import (
     DEEPSEEK_V2_LITE,
     GEMMA_3_4B,

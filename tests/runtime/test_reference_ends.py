@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.checkpoint import Json, Tokenizer
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.generation import reference_ends
-from gguf_audit.subject import Absent, Json, Tokenizer
 from rule_subjects import checkpoint
 
 OWN = Tokenizer(complete=True, special_ids={"eos": 2})

@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 
 from gguf_audit.formats.card import list_cards
+from gguf_audit.gguf import ValueType
 from gguf_audit.overview import Entry, Group, Overview, Shown
 from gguf_audit.report.show import render_json, render_text, schema
 from gguf_audit.report.style import Style
 from gguf_audit.showing import show
-from gguf_audit.subject import ValueType
 from gguf_audit.testing import FieldValue, write_gguf, write_split_gguf
 from recipes import find_recipes, read_recipe
 from rule_subjects import GEMMA, LLAMA

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import LimitError, MalformedError, SourceError
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.formats.safetensors import read_header, read_tensors
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources.hub import Hub, HubUnavailableError
-from gguf_audit.subject import Absent, StoredTensor
 from hub_server import (
     COMMIT,
     NO_HEADERS,

@@ -12,9 +12,10 @@ from typing import Any, cast
 import pytest
 
 from gguf_audit.arch import expected_fields, ideal_layout
+from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.gguf import Array
 from gguf_audit.layout import CacheLayout, Recurrent
-from gguf_audit.subject import Array, Fields
 from truth_tables import SHARED, Row, by, configs, measured, outcome, rows
 
 pytestmark = pytest.mark.truth

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import open_checkpoint, open_gguf
+from gguf_audit.gguf import Array, Field, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.probes.tokenizer import split
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
-from gguf_audit.subject import Absent, Array, Field, Scalar
 from gguf_audit.testing import FieldValue, TensorSpec
 from injected_pre_tokenizer import FAULTS, PRE, outcomes, wrong
 

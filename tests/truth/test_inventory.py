@@ -13,10 +13,10 @@ from gguf_audit import open_gguf
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.formats.safetensors import read_tensors
 from gguf_audit.gathering import gather
+from gguf_audit.parts import Absent
 from gguf_audit.reference import References
 from gguf_audit.rule import Hit
 from gguf_audit.sources.local import LocalTree
-from gguf_audit.subject import Absent
 from gguf_audit_rules.ctx import rope_tensors_changed
 from gguf_audit_rules.wt import (
     parameters_changed,

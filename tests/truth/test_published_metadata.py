@@ -16,9 +16,10 @@ import pytest
 
 from gguf_audit import arch
 from gguf_audit.engine import audit_targets
+from gguf_audit.fields import Fields
 from gguf_audit.formats.card import list_cards
+from gguf_audit.gguf import Scalar, ValueType
 from gguf_audit.rule import Rule, Severity
-from gguf_audit.subject import Fields, Scalar, ValueType
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules import load

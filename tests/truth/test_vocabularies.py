@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import open_checkpoint, open_gguf
-from gguf_audit.subject import Absent, Gguf, Scalar, Vocabulary
+from gguf_audit.checkpoint import Vocabulary
+from gguf_audit.gguf import Gguf, Scalar
+from gguf_audit.parts import Absent
 
 pytestmark = pytest.mark.truth
 

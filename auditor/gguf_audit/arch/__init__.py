@@ -16,10 +16,13 @@ from gguf_audit.arch import _config, _effective, _keys, _model, _rope_tensors
 from gguf_audit.arch._model import LlamaModel, Trait
 from gguf_audit.arch._reads import Kind, kind, reads, rotates
 from gguf_audit.arch.architecture import Architecture, Converter, Saving
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import MalformedError, UnknownArchitectureError, UnsupportedError
+from gguf_audit.fields import Fields, Value
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Absent, Fields, Json, Scalar, Value
+from gguf_audit.parts import Absent
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from gguf_audit.arch._model import MAX_LAYERS, Hyper, LlamaModel, Trait, refuse, require
+from gguf_audit.gguf import Array, Field, ValueType
 from gguf_audit.layout import Chunked, Layer, Sliding, Store
-from gguf_audit.subject import Array, Field, ValueType
 
 __all__ = ["Window", "check", "flags", "plain", "windowed", "windows"]
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Either, Written
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["Draft", "base_keys", "rope_parameters"]

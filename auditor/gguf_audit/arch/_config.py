@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Json
 from gguf_audit.text_model import malformed, text_part
 
 __all__ = ["Config", "malformed", "to_number"]

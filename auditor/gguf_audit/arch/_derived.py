@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gguf_audit.arch._readers import BOTH_NORMS
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Array, Scalar
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Array, Fields, Scalar
 
 __all__ = ["derived"]
 

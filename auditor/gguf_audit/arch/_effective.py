@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gguf_audit.arch._derived import derived
+from gguf_audit.fields import Fields, Origin, Value
+from gguf_audit.gguf import Scalar
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Fields, Origin, Scalar, Value
 
 __all__ = ["effective"]
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from gguf_audit.errors import MalformedError
-from gguf_audit.subject import Field, Fields, Scalar, ValueType
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Field, Scalar, ValueType
 from gguf_audit.where import Where
 
 __all__ = ["Either", "Keys", "Written", "to_fields"]

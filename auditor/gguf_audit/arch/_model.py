@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from gguf_audit.arch._reads import reads
 from gguf_audit.errors import LimitError, Refused
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout, Full, Layer, Recurrent
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Fields
 from gguf_audit.where import Where
 
 __all__ = ["Hyper", "LlamaModel", "Trait", "read_hyper", "refuse", "require"]

@@ -11,8 +11,8 @@ from gguf_audit.arch._base import Draft, base_keys, rope_parameters
 from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Either, Keys, Written
 from gguf_audit.arch.architecture import Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = [
     "Recipe",

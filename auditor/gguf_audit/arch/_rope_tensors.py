@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gguf_audit.arch._base import rope_of_full_layers, rope_parameters
 from gguf_audit.arch._config import Config
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 __all__ = ["FACTORS", "FREQUENCIES", "LLAMA3", "rope_factors", "rope_tensors"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from gguf_audit.arch._attention import flags
 from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
+from gguf_audit.gguf import Array
 from gguf_audit.layout import Layer, Recurrent, StatePart, Store
-from gguf_audit.subject import Array
 
 __all__ = ["SSM", "even_batches", "hybrid", "intervals", "selective", "without_kv"]
 

@@ -10,9 +10,10 @@ from msgspec import Struct, field
 from gguf_audit.arch._config import Config
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Fields, Json
 from gguf_audit.where import Where
 
 __all__ = ["Architecture", "Converter", "Saving", "unconverted"]

@@ -14,8 +14,8 @@ from gguf_audit.arch._keys import Either
 from gguf_audit.arch._model import Hyper, LlamaModel, refuse
 from gguf_audit.arch._recipe import Recipe, drafts_of, head_length, sizes, with_drafts
 from gguf_audit.arch.architecture import Architecture
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -14,8 +14,8 @@ from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._recipe import head_length, number, rope_whole
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -24,9 +24,10 @@ from gguf_audit.arch._recipe import (
     with_drafts,
 )
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
+from gguf_audit.gguf import Array
 from gguf_audit.layout import CacheLayout, Indexer, Latent
-from gguf_audit.subject import Array, Json
 from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES", "V3", "ideal_latents", "index_keys", "latent_keys"]

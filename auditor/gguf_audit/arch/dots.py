@@ -18,8 +18,8 @@ from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
 from gguf_audit.arch._recipe import Recipe, either, needed, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.deepseek import index_keys, latent_keys
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

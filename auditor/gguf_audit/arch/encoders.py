@@ -20,9 +20,10 @@ from gguf_audit.arch._recipe import Recipe, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.gemma import DEFAULTS as GEMMA
 from gguf_audit.arch.gemma import gemma3_keys
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout, Layer
-from gguf_audit.subject import Json, Scalar
 from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]

@@ -11,7 +11,7 @@ from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config, malformed
 from gguf_audit.arch._recipe import Recipe, sizes
 from gguf_audit.arch.architecture import Architecture
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 __all__ = ["ARCHITECTURES"]
 

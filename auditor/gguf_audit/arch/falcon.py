@@ -17,8 +17,8 @@ from gguf_audit.arch._states import SSM, selective
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.granite import mamba2_state
 from gguf_audit.arch.mamba import or_else
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full, Layer
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

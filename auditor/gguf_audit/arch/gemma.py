@@ -14,8 +14,8 @@ from gguf_audit.arch._config import Config, to_number
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._recipe import number, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES", "DEFAULTS", "gemma3_keys"]
 

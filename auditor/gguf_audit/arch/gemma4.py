@@ -18,8 +18,8 @@ from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse
 from gguf_audit.arch._recipe import sizes
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.gemma import gemma3_keys
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full, Layer
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

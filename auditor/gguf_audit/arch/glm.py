@@ -16,8 +16,8 @@ from gguf_audit.arch._model import Hyper, LlamaModel, refuse
 from gguf_audit.arch._recipe import Recipe, drafts_of, rope_share, sizes, with_drafts
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.deepseek import ideal_latents, index_keys, latent_keys
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

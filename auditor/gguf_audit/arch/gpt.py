@@ -16,9 +16,9 @@ from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._recipe import Recipe, head_length, number, rope_whole, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout, Full
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]

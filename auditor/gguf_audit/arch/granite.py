@@ -17,8 +17,8 @@ from gguf_audit.arch._recipe import filled, head_length, sizes
 from gguf_audit.arch._states import SSM, hybrid, selective, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.mamba import NO_LIMIT
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full, Recurrent
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES", "grouped", "hybrid_keys", "mamba2_state"]
 

@@ -14,8 +14,8 @@ from gguf_audit.arch._recipe import sizes
 from gguf_audit.arch._states import SSM, hybrid, selective, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.mamba import or_else
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -21,9 +21,9 @@ from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
 from gguf_audit.arch._recipe import copied, needed
 from gguf_audit.arch._states import delta, even_batches, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter, Saving
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout, Indexer, Latent, Layer, Recurrent, Store
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = [

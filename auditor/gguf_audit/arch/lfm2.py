@@ -18,8 +18,8 @@ from gguf_audit.arch._model import Hyper, LlamaModel, require
 from gguf_audit.arch._recipe import needed, number, sizes
 from gguf_audit.arch._states import hybrid, parts, without_kv
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Layer, Sliding
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

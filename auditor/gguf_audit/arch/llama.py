@@ -13,8 +13,8 @@ from gguf_audit.arch._config import Config
 from gguf_audit.arch._keys import Either
 from gguf_audit.arch._recipe import Recipe, head_length, rope_whole, sizes
 from gguf_audit.arch.architecture import Architecture, unconverted
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

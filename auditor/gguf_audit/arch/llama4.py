@@ -13,8 +13,8 @@ from gguf_audit.arch._base import Draft
 from gguf_audit.arch._config import Config
 from gguf_audit.arch._recipe import Recipe, rope_whole, sizes
 from gguf_audit.arch.architecture import Architecture
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

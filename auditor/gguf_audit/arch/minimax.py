@@ -14,9 +14,9 @@ from gguf_audit.arch._model import Hyper, LlamaModel, Trait, refuse, require
 from gguf_audit.arch._recipe import Recipe, number, sizes
 from gguf_audit.arch._states import even_batches, hybrid, intervals, parts
 from gguf_audit.arch.architecture import Architecture
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout, Indexer, Layer, Store
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]

@@ -18,8 +18,8 @@ from gguf_audit.arch._recipe import Recipe, copied, needed, number, sizes
 from gguf_audit.arch._states import SSM, hybrid, selective
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.granite import hybrid_keys, mamba2_state
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full, Recurrent
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -18,9 +18,9 @@ from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Hyper, LlamaModel
 from gguf_audit.arch._recipe import filled, number, sizes
 from gguf_audit.arch.architecture import Architecture, Converter, unconverted
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import UnsupportedError
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["ARCHITECTURES"]

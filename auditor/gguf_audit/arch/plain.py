@@ -15,8 +15,8 @@ from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._keys import POOLING, Keys
 from gguf_audit.arch._recipe import Recipe, head_length, number, rope_whole, sizes
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -17,8 +17,8 @@ from gguf_audit.arch._model import Hyper, LlamaModel
 from gguf_audit.arch._recipe import number
 from gguf_audit.arch.architecture import Architecture, Converter
 from gguf_audit.arch.granite import grouped
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

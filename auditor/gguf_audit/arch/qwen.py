@@ -15,8 +15,8 @@ from gguf_audit.arch._config import Config, malformed
 from gguf_audit.arch._keys import POOLING
 from gguf_audit.arch._recipe import Recipe, sizes
 from gguf_audit.arch.architecture import Architecture
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES", "EXPERTS", "SHARED"]
 

@@ -16,8 +16,8 @@ from gguf_audit.arch._recipe import Recipe, needed, rope_share, sizes, with_draf
 from gguf_audit.arch._states import SSM, hybrid, intervals, selective
 from gguf_audit.arch.architecture import Architecture
 from gguf_audit.arch.qwen import EXPERTS, SHARED
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Recurrent, Store
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

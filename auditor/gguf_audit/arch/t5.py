@@ -15,8 +15,8 @@ from gguf_audit.arch._keys import Keys
 from gguf_audit.arch._model import Trait
 from gguf_audit.arch._recipe import number
 from gguf_audit.arch.architecture import Architecture, Converter
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout, Full, Layer
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

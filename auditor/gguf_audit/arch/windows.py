@@ -15,8 +15,8 @@ from gguf_audit.arch._base import Draft, rope_parameters
 from gguf_audit.arch._config import Config, malformed, to_number
 from gguf_audit.arch._recipe import Recipe, number, rope_share
 from gguf_audit.arch.architecture import Architecture
+from gguf_audit.checkpoint import Json
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Json
 
 __all__ = ["ARCHITECTURES"]
 

@@ -11,8 +11,8 @@ from typing import Final
 from gguf_audit.errors import LimitError
 from gguf_audit.fingerprints import Fingerprints
 from gguf_audit.formats._cursor import ByteOrder, Cursor
+from gguf_audit.gguf import Scalar, ValueType
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import Scalar, ValueType
 from gguf_audit.where import Where
 
 __all__ = ["SIZES", "STRUCTS", "Items"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 from gguf_audit.text_model import class_of, text_part
 
 __all__ = ["Departure", "departure_of", "vocabulary_size"]

@@ -27,19 +27,10 @@ from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
 from gguf_audit.formats._cursor import ByteOrder, Cursor
 from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
 from gguf_audit.formats.ggml_types import tensor_type
+from gguf_audit.gguf import Array, Field, FileFacts, Scalar, Tail, Tensor, TensorType, ValueType
 from gguf_audit.limits import LIMITS, Limits
+from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import (
-    Absent,
-    Array,
-    Field,
-    FileFacts,
-    Scalar,
-    Tail,
-    Tensor,
-    TensorType,
-    ValueType,
-)
 
 __all__ = ["MAGIC", "read_header"]
 

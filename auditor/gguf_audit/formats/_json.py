@@ -12,11 +12,11 @@ import codecs
 import json
 from typing import cast
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import LimitError, MalformedError
 from gguf_audit.limits import LIMITS
 from gguf_audit.nesting import depth_of
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 
 __all__ = ["parse_json", "parse_object", "read_bytes", "read_object", "read_text", "values_in"]

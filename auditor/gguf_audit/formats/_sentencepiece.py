@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NoReturn
 
+from gguf_audit.checkpoint import SentencePiece
 from gguf_audit.errors import LimitError, MalformedError
 from gguf_audit.formats._json import read_bytes
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import SentencePiece
 from gguf_audit.where import Where
 
 __all__ = ["read_sentencepiece"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gguf_audit.subject import Absent, Json, TokenizerJson
+from gguf_audit.checkpoint import Json, TokenizerJson
+from gguf_audit.parts import Absent
 
 __all__ = ["post_processors", "switches_of"]
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard, cast
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import AddedToken, Json, TokenizerJson
 from gguf_audit.errors import AuditError, LimitError, MalformedError
 from gguf_audit.formats._json import parse_object, read_bytes, values_in
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource
-from gguf_audit.subject import AddedToken, Json, TokenizerJson
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:

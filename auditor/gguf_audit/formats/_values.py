@@ -6,11 +6,11 @@ from struct import unpack
 from typing import TYPE_CHECKING
 
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Absent
+from gguf_audit.parts import Absent
 
 if TYPE_CHECKING:
+    from gguf_audit.gguf import FileFacts, Tensor
     from gguf_audit.sources import ByteSource
-    from gguf_audit.subject import FileFacts, Tensor
 
 __all__ = ["read_values"]
 

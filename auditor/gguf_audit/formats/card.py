@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
+from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor, Tokenizer
 from gguf_audit.errors import MalformedError, UnsupportedError
 from gguf_audit.formats._json import parse_object
 from gguf_audit.formats.tokenizer import from_config
-from gguf_audit.subject import Absent, Checkpoint, Json, StoredTensor, Tokenizer
+from gguf_audit.parts import Absent
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:

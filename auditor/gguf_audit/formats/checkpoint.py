@@ -6,6 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gguf_audit.chat import DEFAULT, template_key, template_name
+from gguf_audit.checkpoint import (
+    Checkpoint,
+    Json,
+    ReferenceOrigin,
+    StoredTensor,
+    TemplateFile,
+    Tokenizer,
+    TokenizerFiles,
+    Vocabulary,
+)
 from gguf_audit.errors import MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
@@ -24,20 +34,10 @@ from gguf_audit.formats.tokenizer import (
     read_tokenizer,
 )
 from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
+from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource, Tree
-from gguf_audit.subject import (
-    Absent,
-    Checkpoint,
-    Gguf,
-    Json,
-    ReferenceOrigin,
-    StoredTensor,
-    TemplateFile,
-    Tokenizer,
-    TokenizerFiles,
-    Vocabulary,
-)
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from gguf_audit.checkpoint import Json, PeftAdapter, StoredTensor
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import read_object
 from gguf_audit.formats._once import once
 from gguf_audit.formats.safetensors import read_header
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import Tree
-from gguf_audit.subject import Absent, Json, PeftAdapter, StoredTensor
 
 __all__ = ["ADAPTER", "adapter_reader", "preprocessor_reader"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gguf_audit.subject import TensorType
+from gguf_audit.gguf import TensorType
 
 __all__ = ["REMOVED", "TYPES", "TYPES_BY_NAME", "tensor_type"]
 

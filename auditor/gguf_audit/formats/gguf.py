@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from gguf_audit.errors import LimitError, MalformedError, SourceError, UnlistedError
 from gguf_audit.formats._header import MAGIC, read_header
+from gguf_audit.gguf import Field, FileFacts, Gguf, Tensor, ValueType
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import ByteSource, FileSource, LocalTree, Tree
-from gguf_audit.subject import Field, FileFacts, Gguf, Tensor, ValueType
 from gguf_audit.where import Where
 
 __all__ = ["MAGIC", "ShardName", "open_gguf", "read_gguf", "read_gguf_set", "shard_name"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_json, read_bytes, read_object
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import Tree
-from gguf_audit.subject import Absent, Json
 from gguf_audit.where import Where
 
 __all__ = ["pooling_reader"]

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from gguf_audit.errors import AuditError
 from gguf_audit.formats._json import read_text
+from gguf_audit.gguf import Card
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import Tree
-from gguf_audit.subject import Card
 
 __all__ = ["BaseModel", "parse_base_model", "parse_card", "read_base_model", "read_card"]
 

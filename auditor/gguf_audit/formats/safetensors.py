@@ -13,11 +13,12 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import NoReturn
 
+from gguf_audit.checkpoint import Json, StoredTensor
 from gguf_audit.errors import LimitError, MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._json import parse_object, read_object
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource, Distant, Tree, contained
-from gguf_audit.subject import Absent, Json, StoredTensor
 from gguf_audit.where import Where
 
 __all__ = ["INDEX", "read_header", "read_tensors"]

@@ -12,10 +12,11 @@ from typing import TypeGuard
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import Json, Tokenizer, TokenizerFiles, TokenizerJson
 from gguf_audit.formats._departures import Departure, departure_of, vocabulary_size
 from gguf_audit.formats._switches import post_processors
 from gguf_audit.formats._tokenizer_json import TOKENIZER
-from gguf_audit.subject import Absent, Json, Tokenizer, TokenizerFiles, TokenizerJson
+from gguf_audit.parts import Absent
 
 __all__ = ["TOKENIZER", "VOCABULARIES", "from_config", "has_vocabulary", "read_tokenizer"]
 

@@ -15,20 +15,14 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Json, SentencePiece, TokenizerFiles, TokenizerJson, Vocabulary
 from gguf_audit.errors import MalformedError
 from gguf_audit.formats._departures import vocabulary_size
 from gguf_audit.formats._schemes import Scheme, Source, scheme_of
 from gguf_audit.formats._switches import switches_of
+from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import (
-    Absent,
-    Gguf,
-    Json,
-    SentencePiece,
-    TokenizerFiles,
-    TokenizerJson,
-    Vocabulary,
-)
+from gguf_audit.parts import Absent
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 

@@ -21,10 +21,10 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes.child import Bounds, Talk, talk
 from gguf_audit.runtime.llama_cpp import FlashAttention
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe, Unmeasured
-from gguf_audit.subject import Absent
 
 __all__ = [
     "INSTALL",

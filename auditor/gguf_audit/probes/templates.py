@@ -34,7 +34,7 @@ from gguf_audit.chat import (
     SuspicionKind,
 )
 from gguf_audit.limits import LIMITS
-from gguf_audit.subject import Absent
+from gguf_audit.parts import Absent
 
 __all__ = ["Analyst"]
 

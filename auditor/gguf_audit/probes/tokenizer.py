@@ -17,7 +17,9 @@ from typing import cast
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import TokenizerFiles, TokenizerJson
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.probes.child import Bounds, Talk, talk
 from gguf_audit.probes.llama_cpp import find_library, tokenize
 from gguf_audit.runtime.check_text import CHECK_TEXT, name_by_ids
@@ -25,7 +27,6 @@ from gguf_audit.runtime.pre_tokenizers import GROUPS, SPLITTERS, Splitter, pre_t
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Pieces, Splitting
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation
-from gguf_audit.subject import Absent, TokenizerFiles, TokenizerJson
 
 __all__ = ["Encoded", "compare", "encode", "names_by_ids", "split"]
 

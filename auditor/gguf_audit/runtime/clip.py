@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf, Tensor
 from gguf_audit.limits import LIMITS
 from gguf_audit.runtime.projectors import PROJECTORS, Encoder, Projector
-from gguf_audit.subject import Fields, Gguf, Tensor
 
 __all__ = ["Encoding", "blocks_of", "encodings", "input_width", "required", "width_of"]
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from gguf_audit.checkpoint import Checkpoint, Json
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.vocabulary import (
     SPECIAL_KEYS,
     end_tokens,
@@ -13,7 +16,6 @@ from gguf_audit.runtime.vocabulary import (
     id_in_effect,
     tokens,
 )
-from gguf_audit.subject import Absent, Checkpoint, Gguf, Json
 
 __all__ = ["Generation", "generation", "reference_ends"]
 

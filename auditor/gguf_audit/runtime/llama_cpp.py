@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from gguf_audit.arch import LlamaModel, Trait, llama_model
 from gguf_audit.errors import Refused
+from gguf_audit.fields import Fields
 from gguf_audit.layout import (
     AttentionStore,
     Chunked,
@@ -25,7 +26,6 @@ from gguf_audit.layout import (
     Sliding,
     Store,
 )
-from gguf_audit.subject import Fields
 
 __all__ = [
     "ELEMENT_TYPES",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from gguf_audit.subject import Gguf, Tensor
+from gguf_audit.gguf import Gguf, Tensor
 
 __all__ = ["ALPHA", "EMBEDDING", "INVOCATION", "Pair", "Pairs", "pairs_of"]
 

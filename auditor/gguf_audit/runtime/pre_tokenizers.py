@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from gguf_audit.subject import Json
+from gguf_audit.checkpoint import Json
 
 __all__ = ["DEFAULT", "GROUPS", "SPLITTERS", "VOCABULARIES", "Splitter", "pre_tokenizer"]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 
-from gguf_audit.subject import Array, Gguf, Origin, Value
+from gguf_audit.fields import Origin, Value
+from gguf_audit.gguf import Array, Gguf
 
 __all__ = [
     "ADD_BOS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gguf_audit import arch
 from gguf_audit.cache_table import DEFAULT_LENGTHS
 from gguf_audit.errors import AuditError
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import KeptAt, KeptCache
 from gguf_audit.runtime import ideal, llama_cpp
-from gguf_audit.subject import Fields
 
 __all__ = ["cache_of"]
 

@@ -9,6 +9,7 @@ from gguf_audit.chat import TEMPLATE
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.gathering import Evidence, gather
+from gguf_audit.gguf import Array, Gguf, Scalar
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
 from gguf_audit.runtime.vocabulary import (
@@ -21,7 +22,6 @@ from gguf_audit.runtime.vocabulary import (
 )
 from gguf_audit.showing._cache import cache_of
 from gguf_audit.showing._parameters import entry_of, group_name, grouped, parameters
-from gguf_audit.subject import Array, Gguf, Scalar
 from gguf_audit.targets import Located
 from gguf_audit.verdict import FileSummary, Problem
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from gguf_audit import arch
 from gguf_audit.chat import TEMPLATE
 from gguf_audit.errors import AuditError
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Array, Field, ValueType
 from gguf_audit.layout import CacheLayout, Chunked, Latent, Sliding
 from gguf_audit.overview import Entry, Group
-from gguf_audit.subject import Array, Field, Fields, Origin, ValueType
 
 __all__ = ["GROUPS", "entry_of", "group_name", "grouped", "parameters", "runtime_defaults"]
 

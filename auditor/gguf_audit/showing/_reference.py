@@ -8,15 +8,17 @@ from msgspec import Struct, field
 
 from gguf_audit import arch
 from gguf_audit.chat import TEMPLATE, template_key
+from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.expectation import expected_fields, lacks
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, KeptCache, Overview
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.vocabulary import SPECIAL_KEYS
 from gguf_audit.showing._cache import cache_of
 from gguf_audit.showing._file import sized
 from gguf_audit.showing._parameters import grouped, parameters
-from gguf_audit.subject import Absent, Checkpoint, Fields
 from gguf_audit.verdict import Problem, ReferenceFacts
 
 __all__ = ["show_reference"]

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.formats.gguf import open_gguf, read_gguf_set, shard_name
+from gguf_audit.gguf import Card, Gguf
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources import LocalTree, Tree
-from gguf_audit.subject import Card, Gguf
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:

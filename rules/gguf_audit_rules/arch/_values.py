@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout, Full, Latent
-from gguf_audit.subject import Absent, Fields, Origin, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit_rules.ctx._compare import same
 
 __all__ = ["Difference", "Plain", "differences", "said"]

@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
 
 KEY = "general.architecture"

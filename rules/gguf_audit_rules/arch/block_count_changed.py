@@ -24,8 +24,9 @@ from collections.abc import Iterator
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
 
 BLOCKS = "block_count"

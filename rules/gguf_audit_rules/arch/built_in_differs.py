@@ -27,8 +27,9 @@ from collections.abc import Iterator, Mapping
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Rule, Severity
-from gguf_audit.subject import Absent, Fields
 from gguf_audit.text_model import text_part
 from gguf_audit.where import Where
 

@@ -28,7 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Array, Scalar
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -41,7 +44,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Array, Fields, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.arch._values import Difference, Plain, differences, said
 

@@ -28,9 +28,11 @@ from msgspec import Struct
 from gguf_audit import arch
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Tensor
 from gguf_audit.layout import CacheLayout, Chunked, Full, Sliding, Store
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
-from gguf_audit.subject import Absent, Origin, Tensor
 from gguf_audit.where import Where
 
 Attention = Full | Sliding | Chunked

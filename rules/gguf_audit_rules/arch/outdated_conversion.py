@@ -29,8 +29,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 
 SINGLE_EXPERT = re.compile(r"blk\.[0-9]{1,9}\.ffn_(?:up|down|gate)\.[0-9]{1,9}\.weight")

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 KEY = "general.architecture"

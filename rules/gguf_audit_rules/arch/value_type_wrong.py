@@ -30,9 +30,11 @@ from collections.abc import Iterator
 from gguf_audit import arch
 from gguf_audit.arch import Kind
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Array, Field, ValueType
 from gguf_audit.limits import LIMITS
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Array, Field, Origin, ValueType
 from gguf_audit.where import Where
 
 SCALARS = {

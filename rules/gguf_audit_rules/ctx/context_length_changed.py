@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from gguf_audit import arch
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -35,7 +37,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Fields, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx._compare import same
 

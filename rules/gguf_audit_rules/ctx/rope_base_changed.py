@@ -23,7 +23,9 @@ from collections.abc import Iterator
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -34,7 +36,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Fields
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx._compare import same
 from gguf_audit_rules.kv._layers import window

@@ -31,8 +31,8 @@ from msgspec.structs import replace
 from gguf_audit import arch
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 #: The converter computes in 32 bits, some in another order.

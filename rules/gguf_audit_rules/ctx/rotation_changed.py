@@ -26,6 +26,8 @@ from collections.abc import Iterator
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -38,7 +40,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Fields, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.arch._values import Difference, differences, said
 

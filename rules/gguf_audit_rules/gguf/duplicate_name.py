@@ -22,8 +22,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import FileFacts
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import FileFacts
 from gguf_audit.where import Where
 
 SHOWN = 5

@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Field, FileFacts
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Field, FileFacts
 from gguf_audit.where import Where
 
 #: Overrides and isolates of the Unicode bidirectional algorithm.

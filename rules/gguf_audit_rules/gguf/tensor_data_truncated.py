@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.extents import Extent, extents
+from gguf_audit.gguf import FileFacts
 from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Replace, Rule, Severity
-from gguf_audit.subject import FileFacts
 from gguf_audit.where import Where
 
 

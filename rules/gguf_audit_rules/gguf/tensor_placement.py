@@ -26,8 +26,8 @@ from msgspec import Struct
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.extents import padded
+from gguf_audit.gguf import FileFacts, Tensor
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import FileFacts, Tensor
 from gguf_audit.where import Where
 
 

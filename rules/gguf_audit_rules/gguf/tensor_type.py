@@ -22,8 +22,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Tensor
 from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Tensor
 from gguf_audit.where import Where
 
 SHOWN = 5

@@ -9,6 +9,8 @@ from msgspec import Struct
 from gguf_audit import arch
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Conversion, Model
+from gguf_audit.fields import Fields, Value
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import (
     AttentionStore,
     CacheLayout,
@@ -20,8 +22,8 @@ from gguf_audit.layout import (
     Sliding,
     Store,
 )
+from gguf_audit.parts import Absent
 from gguf_audit.runtime import llama_cpp
-from gguf_audit.subject import Absent, Fields, Scalar, Value
 
 __all__ = [
     "COMPARED_TOKENS",

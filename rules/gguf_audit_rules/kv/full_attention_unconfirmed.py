@@ -25,9 +25,10 @@ from collections.abc import Iterator
 
 from gguf_audit import arch
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Origin
 from gguf_audit.layout import CacheLayout, Full
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import COMPARED_TOKENS, kept_bytes, mebibytes
 

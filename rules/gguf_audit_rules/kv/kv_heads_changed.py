@@ -28,7 +28,10 @@ from msgspec import Struct
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Field
 from gguf_audit.layout import AttentionStore, Latent
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -40,7 +43,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Absent, Field, Fields, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import Pair, attention, cost, differing_keys, named, pairs, window
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
 from gguf_audit.layout import Full, Latent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import attention, cost, named, pairs
 

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -34,7 +35,6 @@ from gguf_audit.rule import (
     SetKey,
     Severity,
 )
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv._layers import Windows, cost, named, pairs, windows
 

@@ -10,7 +10,7 @@ from gguf_audit import arch
 from gguf_audit.arch import tensors as made
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import Companion
-from gguf_audit.subject import Absent
+from gguf_audit.parts import Absent
 
 __all__ = ["Base", "at", "base_of", "sizes_differ"]
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -37,7 +38,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.lora import EMBEDDING, Pair, pairs_of
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg._base import Base, at, base_of, sizes_differ
 from gguf_audit_rules.wt._tensors import listed

@@ -23,7 +23,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from gguf_audit.checkpoint import PeftAdapter
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -35,7 +38,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.lora import EMBEDDING, INVOCATION, pairs_of
-from gguf_audit.subject import Absent, Gguf, PeftAdapter
 from gguf_audit.where import Where
 
 MERGE = Reconvert(hint="after merging the adapter into its model")

@@ -24,7 +24,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from gguf_audit.checkpoint import Json, PeftAdapter
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -38,7 +40,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.lora import ALPHA, pairs_of
-from gguf_audit.subject import Absent, Json, PeftAdapter
 from gguf_audit.where import Where
 
 CLOSE = 1e-4

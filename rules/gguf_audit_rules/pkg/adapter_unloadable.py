@@ -22,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Array, Gguf, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.lora import ALPHA, EMBEDDING, INVOCATION, Pair, Pairs, pairs_of
-from gguf_audit.subject import Absent, Array, Gguf, ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 

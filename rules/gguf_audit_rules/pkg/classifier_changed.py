@@ -23,9 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnConversion, Outcome, Reconvert, Rule, SetArray, Severity
-from gguf_audit.subject import Absent, Gguf, Json
 from gguf_audit.where import Where
 
 POOLED = frozenset({"bert"})

@@ -24,8 +24,8 @@ import re
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 
 HEADS = ("cls.output.weight", "cls.weight")

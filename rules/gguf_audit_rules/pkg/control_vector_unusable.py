@@ -23,8 +23,9 @@ from collections.abc import Iterator
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Fields, Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnCompanion, Outcome, Replace, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg._base import at, base_of, sizes_differ
 from gguf_audit_rules.wt._tensors import listed

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Gguf, Tensor
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Gguf, Tensor
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 

@@ -23,10 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Hit, NoEvidence, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.clip import Encoding, blocks_of, encodings, required
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 

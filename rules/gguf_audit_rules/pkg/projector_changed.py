@@ -29,6 +29,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Array, Gguf, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -44,7 +47,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.clip import Encoding, encodings
-from gguf_audit.subject import Absent, Array, Gguf, Origin, Scalar
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:

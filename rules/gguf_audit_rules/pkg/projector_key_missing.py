@@ -23,10 +23,10 @@ import math
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Array, Gguf, ValueType
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.clip import Encoding, encodings
 from gguf_audit.runtime.projectors import COMMON, COMMON_AUDIO, COMMON_VISION
-from gguf_audit.subject import Array, Gguf, ValueType
 from gguf_audit.where import Where
 
 FLOATS = frozenset({"attention.layer_norm_epsilon", "swiglu_clamp"})

@@ -23,7 +23,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -35,7 +38,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.clip import Encoding, blocks_of, encodings
-from gguf_audit.subject import Absent, Gguf, StoredTensor
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 

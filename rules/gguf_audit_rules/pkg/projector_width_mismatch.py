@@ -23,9 +23,9 @@ from collections.abc import Iterator
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Companion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnCompanion, Outcome, Replace, Rule, Severity
 from gguf_audit.runtime.clip import encodings, input_width, width_of
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 

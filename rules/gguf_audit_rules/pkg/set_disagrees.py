@@ -27,8 +27,9 @@ from pathlib import Path
 from gguf_audit import arch
 from gguf_audit.chat import TEMPLATE
 from gguf_audit.evidence import Digest, SetMember, SetSubject, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import Hit, OnSet, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Origin, Scalar
 from gguf_audit.where import Where
 
 #: Names alone: another one is odd, and changes nothing that is computed.

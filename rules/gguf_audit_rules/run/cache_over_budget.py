@@ -24,9 +24,9 @@ from collections.abc import Iterator
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnModel, Outcome, Rule, Severity
 from gguf_audit.runtime import llama_cpp
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.run._sizes import told_bytes
 

@@ -26,10 +26,10 @@ from typing import assert_never
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnModel, Outcome, Rule, Severity
 from gguf_audit.runtime import llama_cpp
 from gguf_audit.runtime.measured import Allocated, Declined, Probe, Unmeasured
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 Ours = int | Refused

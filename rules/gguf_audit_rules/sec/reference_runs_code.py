@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Rule, Severity
-from gguf_audit.subject import Absent, Json
 from gguf_audit.where import Where
 
 KEY = "auto_map"

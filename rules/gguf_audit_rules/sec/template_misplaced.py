@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import template_name
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Array
 from gguf_audit.rule import Hit, OnModel, Outcome, RemoveKey, Rule, Severity
-from gguf_audit.subject import Array
 from gguf_audit.where import Where
 
 

@@ -6,7 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
+from gguf_audit.checkpoint import Vocabulary
 from gguf_audit.evidence import Conversion
+from gguf_audit.gguf import Array, Gguf, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.runtime.vocabulary import (
     ADD_BOS,
     BPE,
@@ -29,7 +32,6 @@ from gguf_audit.runtime.vocabulary import (
     special_id,
     tokens,
 )
-from gguf_audit.subject import Absent, Array, Gguf, ValueType, Vocabulary
 
 __all__ = [
     "ADD_BOS",

@@ -23,9 +23,9 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import DEFAULT, TEMPLATE, Analysis
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.vocabulary import ADD_BOS, SPECIAL_KEYS, adds_bos
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules._chat import analysed, chat_of, leading
 

@@ -23,7 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gguf_audit.checkpoint import Tokenizer, Vocabulary
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -36,7 +39,6 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.generation import reference_ends
-from gguf_audit.subject import Absent, Gguf, Tokenizer, Vocabulary
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import (
     SPECIAL_KEYS,

@@ -24,8 +24,9 @@ from collections.abc import Iterator, Sequence
 from operator import eq, methodcaller
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Array
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Array, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MERGES, right_vocabulary, shown, strings
 

@@ -34,6 +34,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -46,7 +49,6 @@ from gguf_audit.rule import (
 )
 from gguf_audit.runtime.pre_tokenizers import DEFAULT, SPLITTERS
 from gguf_audit.runtime.splitting import Difference, Pieces, Splitting, differences
-from gguf_audit.subject import Absent, Gguf, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import ADD_BOS, BPE, MODEL, PRE
 

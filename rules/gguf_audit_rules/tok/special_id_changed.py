@@ -24,6 +24,8 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import template_name
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -35,7 +37,6 @@ from gguf_audit.rule import (
     SetSpecialId,
     Severity,
 )
-from gguf_audit.subject import Absent, Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import ADD_BOS, MODEL, SPECIAL_KEYS, special_id, tokens
 

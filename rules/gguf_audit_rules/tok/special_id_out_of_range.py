@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import TOKENS, default_id, embedding_rows, tokens
 

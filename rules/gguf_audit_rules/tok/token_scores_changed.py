@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gguf_audit.checkpoint import Vocabulary
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Origin, Vocabulary
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import (
     MODEL,

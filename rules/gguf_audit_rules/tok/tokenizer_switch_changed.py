@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Rule, SetKey, Severity
-from gguf_audit.subject import Gguf, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MODEL, adds, right_vocabulary, special_id
 

@@ -31,6 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.gguf import Gguf, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -43,7 +45,6 @@ from gguf_audit.rule import (
 )
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation, window
-from gguf_audit.subject import Absent, Gguf, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import BPE, MODEL, PRE, SCORES, tokens
 

@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import (
     MERGED,

@@ -26,6 +26,8 @@ from typing import assert_never
 
 from gguf_audit.chat import TEMPLATE
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.gguf import Array, Field, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -36,7 +38,6 @@ from gguf_audit.rule import (
     SetChatTemplate,
     Severity,
 )
-from gguf_audit.subject import Absent, Array, Field, Scalar
 from gguf_audit.where import Where
 
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import DEFAULT, TEMPLATE, template_key
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from gguf_audit.chat import DEFAULT
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit_rules._chat import chat_of, place
 
 

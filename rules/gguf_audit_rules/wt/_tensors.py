@@ -10,7 +10,7 @@ from gguf_audit.arch.tensors import Inventory, inventory
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Model
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Absent
+from gguf_audit.parts import Absent
 
 if TYPE_CHECKING:
     from gguf_audit.arch.tensors import Comparison, Converted

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import compared, listed
 

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 from gguf_audit.arch import tensors as made
 from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnConversion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, compared, going_by, listed, places
 

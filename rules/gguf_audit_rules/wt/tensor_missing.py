@@ -25,8 +25,9 @@ from collections.abc import Iterator, Sequence
 
 from gguf_audit.arch.tensors import Slot
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, going_by, listed, places
 

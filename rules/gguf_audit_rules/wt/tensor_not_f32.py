@@ -24,8 +24,9 @@ import re
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Tensor, TensorType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent, Tensor, TensorType
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, listed, places
 

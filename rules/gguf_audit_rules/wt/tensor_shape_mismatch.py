@@ -27,8 +27,10 @@ from msgspec import Struct
 from gguf_audit.arch import tensors as made
 from gguf_audit.arch.tensors import Slot, same_shape
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Tensor
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
-from gguf_audit.subject import Absent, Fields, Origin, Tensor
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, listed, places
 

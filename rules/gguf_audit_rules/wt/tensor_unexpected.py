@@ -24,8 +24,8 @@ from collections.abc import Iterator, Sequence
 from gguf_audit.arch.tensors import Inventory, Slot, same_shape
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, going_by, listed, places
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.architecture_changed import check
 from rule_subjects import GEMMA, LLAMA, SETTINGS, UNKNOWN, conversion

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.evidence import Conversion
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.layout import CacheLayout
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.block_count_changed import check

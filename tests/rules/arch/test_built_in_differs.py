@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.evidence import Conversion
+from gguf_audit.gguf import Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Severity
-from gguf_audit.subject import Absent, Json, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.built_in_differs import check
 from rule_subjects import SETTINGS, checkpoint, conversion, layers

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Field, Scalar
 from gguf_audit.rule import Hit, Reconvert, RemoveKey, SetKey, Severity
-from gguf_audit.subject import Field, Fields, Origin, Scalar
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.hyperparameter_changed import check

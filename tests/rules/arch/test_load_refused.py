@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gguf_audit.errors import Refused
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.load_refused import check
 from rule_subjects import LLAMA, SETTINGS, UNKNOWN, model, offset, without

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.layout import Full, Latent, Recurrent, StatePart
 from gguf_audit.rule import Hit, Reconvert, Repair, SetKey, Severity
-from gguf_audit.subject import Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.metadata_shape_mismatch import check

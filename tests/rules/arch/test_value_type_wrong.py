@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.arch.value_type_wrong import check

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.fields import Fields, Origin
+from gguf_audit.gguf import Field, Scalar, ValueType
 from gguf_audit.rule import Hit, Reconvert, SetKey, Severity
-from gguf_audit.subject import Field, Fields, Origin, Scalar, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx.context_length_changed import check

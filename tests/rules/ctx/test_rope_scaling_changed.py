@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import Origin, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx.rope_scaling_changed import check
 from rule_subjects import LLAMA, SETTINGS, UNKNOWN, conversion

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.formats.gguf import read_gguf
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
 from gguf_audit.sources import MemorySource
-from gguf_audit.subject import Gguf, Json
 from gguf_audit.testing import TensorSpec, build_gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.ctx.rope_tensors_changed import FACTORS, FREQUENCIES, check

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.evidence import Settings
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout, Full, Latent, Recurrent, StatePart
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.full_attention_unconfirmed import check
 from rule_subjects import GEMMA, LLAMA, SETTINGS, UNKNOWN, layers, model, without

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.kv_full_attention import check
 from rule_subjects import GEMMA, LLAMA, SETTINGS, UNKNOWN, conversion, layers, without

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout, Full, Latent, Recurrent, Sliding, StatePart
 from gguf_audit.rule import Hit, Reconvert, Repair, SetKey, Severity
-from gguf_audit.subject import Origin, Scalar
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.kv_heads_changed import check

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Scalar
 from gguf_audit.layout import Full, Latent
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.latent_unpacked import check
 from rule_subjects import LLAMA, SETTINGS, compared, conversion, layers

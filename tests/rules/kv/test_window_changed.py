@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.fields import Origin
 from gguf_audit.layout import CacheLayout, Full, Latent, Recurrent, Sliding, StatePart
 from gguf_audit.rule import Hit, Reconvert, SetKey, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.window_changed import check

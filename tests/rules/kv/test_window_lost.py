@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from gguf_audit.fields import Origin
 from gguf_audit.layout import Chunked, Full, Latent, Sliding
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.kv.window_lost import check
 from rule_subjects import (

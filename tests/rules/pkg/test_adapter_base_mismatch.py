@@ -6,8 +6,8 @@ import pytest
 
 from adapter_subjects import adapter
 from companion_subjects import Tensors, based, companion, file
+from gguf_audit.gguf import Gguf, Scalar
 from gguf_audit.rule import Hit, NoEvidence, Replace, Severity
-from gguf_audit.subject import Gguf, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.adapter_base_mismatch import check
 from llama_tensors import llama_tensors

@@ -4,8 +4,10 @@ import pytest
 
 from adapter_subjects import PEFT, PEFT_TENSORS, adapter
 from companion_subjects import Tensors, adapting, companion
+from gguf_audit.checkpoint import Json
+from gguf_audit.gguf import Gguf, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
-from gguf_audit.subject import Absent, Gguf, Json, ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.adapter_changed import check
 from rule_subjects import SETTINGS, UNKNOWN

@@ -4,8 +4,10 @@ import pytest
 
 from adapter_subjects import PEFT, PEFT_TENSORS, adapter
 from companion_subjects import adapting, companion
+from gguf_audit.checkpoint import Json
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, SetKey, Severity
-from gguf_audit.subject import Absent, Gguf, Json
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.adapter_scale_changed import check
 from rule_subjects import SETTINGS, checkpoint

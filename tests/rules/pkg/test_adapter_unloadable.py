@@ -6,8 +6,8 @@ import pytest
 
 from adapter_subjects import adapter
 from companion_subjects import Tensors, companion
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Gguf, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.adapter_unloadable import check

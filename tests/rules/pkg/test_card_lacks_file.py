@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from gguf_audit.formats.readme import parse_card
+from gguf_audit.gguf import Card
 from gguf_audit.rule import Hit, Outcome, Severity
-from gguf_audit.subject import Card
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.card_lacks_file import check
 from rule_subjects import LLAMA, SETTINGS, model

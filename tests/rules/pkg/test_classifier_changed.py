@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Json, StoredTensor
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Reconvert, SetArray, Severity
-from gguf_audit.subject import Json, StoredTensor, ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.classifier_changed import check
 from rule_subjects import SETTINGS, checkpoint, conversion, model

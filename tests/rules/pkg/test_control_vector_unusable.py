@@ -4,8 +4,8 @@ import pytest
 
 from adapter_subjects import VECTOR, vector
 from companion_subjects import Tensors, companion, file
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.testing import make_gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.control_vector_unusable import AGAIN, check

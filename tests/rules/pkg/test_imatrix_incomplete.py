@@ -4,8 +4,8 @@ import pytest
 
 from adapter_subjects import MATRIX, matrix
 from companion_subjects import Tensors, companion, file
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.imatrix_incomplete import AGAIN, check
 from rule_subjects import SETTINGS

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from companion_subjects import GEMMA, GEMMA_TENSORS, companion, encoder, file, gemma
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_blocks_uneven import check

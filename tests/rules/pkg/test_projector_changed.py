@@ -14,8 +14,11 @@ from companion_subjects import (
     gemma,
     seeing,
 )
+from gguf_audit.checkpoint import Json
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import Gguf, ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Replace, SetArray, SetKey, Severity
-from gguf_audit.subject import Absent, Gguf, Json, Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_changed import check

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from gguf_audit.evidence import PairSubject, ProjectorMember, SetMember
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import Hit, Replace, Severity
-from gguf_audit.subject import Fields, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_fits_no_model import check
 from rule_subjects import SETTINGS

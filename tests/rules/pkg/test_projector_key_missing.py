@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from companion_subjects import AUDIO, AUDIO_TENSORS, GEMMA, companion, file, gemma
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Gguf, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_key_missing import check

@@ -14,8 +14,10 @@ from companion_subjects import (
     gemma,
     seeing,
 )
+from gguf_audit.checkpoint import StoredTensor
+from gguf_audit.gguf import Gguf
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
-from gguf_audit.subject import Absent, Gguf, StoredTensor
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_tensor_lost import check
 from rule_subjects import SETTINGS, UNKNOWN

@@ -12,8 +12,8 @@ from companion_subjects import (
     file,
     gemma,
 )
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_tensor_missing import HINT, check
 from rule_subjects import SETTINGS

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from companion_subjects import AUDIO, AUDIO_TENSORS, companion, file, gemma
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_type_unknown import check

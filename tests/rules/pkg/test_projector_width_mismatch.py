@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from companion_subjects import GEMMA, GEMMA_CONFIG, companion, encoder, file, gemma, seeing
+from gguf_audit.gguf import Gguf, Scalar
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Replace, Severity
-from gguf_audit.subject import Absent, Gguf, Scalar
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_width_mismatch import check

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from companion_subjects import AUDIO, AUDIO_TENSORS, GEMMA, companion, encoder, file, gemma
+from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_widths_differ import check
 from rule_subjects import SETTINGS

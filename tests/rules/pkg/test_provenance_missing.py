@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.gguf import Card
 from gguf_audit.policies import Policy
 from gguf_audit.rule import Hit, Outcome, Severity
-from gguf_audit.subject import Card
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.provenance_missing import check
 from rule_subjects import LLAMA, SETTINGS, model, policed

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gguf_audit.evidence import SetMember, SetSubject
+from gguf_audit.fields import Fields
 from gguf_audit.rule import Hit, Outcome, Severity
-from gguf_audit.subject import Fields
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.quant_twice import check
 from rule_subjects import SETTINGS

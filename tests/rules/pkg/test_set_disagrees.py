@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from gguf_audit.evidence import Digest, SetMember, SetSubject
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Scalar
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import Fields, Scalar
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.set_disagrees import check
 from rule_subjects import SETTINGS

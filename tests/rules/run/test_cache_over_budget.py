@@ -4,9 +4,9 @@ import pytest
 
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model
+from gguf_audit.parts import Absent
 from gguf_audit.policies import Budget, Policy
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.run.cache_over_budget import check
 from rule_subjects import GEMMA, SETTINGS, model, policed, without

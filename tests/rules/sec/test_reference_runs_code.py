@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.rule import Hit, Severity
-from gguf_audit.subject import Json
 from gguf_audit.where import Where
 from gguf_audit_rules.sec.reference_runs_code import check
 from rule_subjects import SETTINGS, checkpoint, conversion

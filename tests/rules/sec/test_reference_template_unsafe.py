@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from chat_subjects import CHATML, compared
+from gguf_audit.checkpoint import Checkpoint, TemplateFile
 from gguf_audit.rule import Hit, Severity
-from gguf_audit.subject import Checkpoint, TemplateFile
 from gguf_audit.where import Where
 from gguf_audit_rules.sec.reference_template_unsafe import check
 from rule_subjects import SETTINGS, checkpoint

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from chat_subjects import CHATML, KEY, compared, vocabulary
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.bos_missing import check
 from rule_subjects import SETTINGS

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from gguf_audit.checkpoint import Json, Tokenizer, Vocabulary
+from gguf_audit.gguf import ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Outcome, Reconvert, SetSpecialId, Severity
-from gguf_audit.subject import Absent, Json, Tokenizer, ValueType, Vocabulary
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.end_of_generation_changed import check

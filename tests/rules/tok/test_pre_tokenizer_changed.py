@@ -3,10 +3,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import TokenizerFiles, TokenizerJson
+from gguf_audit.fields import Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Outcome, SetPreTokenizer, Severity
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
 from gguf_audit.runtime.splitting import Pieces, Splitting
-from gguf_audit.subject import Absent, Origin, TokenizerFiles, TokenizerJson
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.pre_tokenizer_changed import check

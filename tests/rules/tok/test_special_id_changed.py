@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.checkpoint import Tokenizer
+from gguf_audit.fields import Origin
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, SetSpecialId, Severity
-from gguf_audit.subject import Absent, Origin, Tokenizer
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.special_id_changed import check

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.special_id_out_of_range import check

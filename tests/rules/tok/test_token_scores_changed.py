@@ -4,8 +4,10 @@ import math
 
 import pytest
 
+from gguf_audit.checkpoint import Vocabulary
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import Origin, ValueType, Vocabulary
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.token_scores_changed import check
 from rule_subjects import SETTINGS, checkpoint, conversion, vocabulary

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.token_spelling_wrong import ENOUGH, check
 from rule_subjects import SETTINGS, model, vocabulary

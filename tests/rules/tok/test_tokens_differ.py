@@ -3,12 +3,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from gguf_audit.checkpoint import AddedToken, TokenizerFiles, TokenizerJson
+from gguf_audit.gguf import ValueType
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation
-from gguf_audit.subject import Absent, AddedToken, TokenizerFiles, TokenizerJson, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.tokens_differ import check

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MERGES, MODEL, PRE, TOKENS

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.fields import Origin
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Origin
 from gguf_audit.where import Where
 from gguf_audit_rules.tok.vocabulary_size_mismatch import KEY, check
 from rule_subjects import LLAMA, SETTINGS, info_offset, model, tokens

@@ -4,8 +4,8 @@ import pytest
 
 from gguf_audit.chat import TEMPLATE as KEY
 from gguf_audit.evidence import Conversion
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, SetChatTemplate, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.tpl.chat_template_lost import check

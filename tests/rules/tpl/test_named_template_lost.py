@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from chat_subjects import CHATML, KEY
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.tpl.named_template_lost import check
 from rule_subjects import LLAMA, SETTINGS, checkpoint, conversion

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, compared
 from gguf_audit.chat import CONVERSATIONS, Analysis, Chat, ChatTemplate, Exceeded
+from gguf_audit.checkpoint import Checkpoint, TemplateFile
 from gguf_audit.rule import Hit, NoEvidence, SetChatTemplate, Severity
-from gguf_audit.subject import Checkpoint, TemplateFile
 from gguf_audit.where import Where
 from gguf_audit_rules.tpl.template_changed import check
 from rule_subjects import SETTINGS, checkpoint, offset

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.evidence import Conversion
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import Absent, StoredTensor
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.parameters_changed import check
 from rule_subjects import SETTINGS, info_offset

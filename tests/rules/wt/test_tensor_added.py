@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gguf_audit.evidence import Conversion
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
-from gguf_audit.subject import Absent
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_added import check
 from rule_subjects import SETTINGS, info_offset

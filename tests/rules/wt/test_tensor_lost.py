@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from gguf_audit.checkpoint import Json
 from gguf_audit.evidence import Conversion
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
-from gguf_audit.subject import Absent, Json
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_lost import NO_OUTPUT, TIE, check
 from rule_subjects import LLAMA, SETTINGS

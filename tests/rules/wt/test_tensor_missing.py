@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from gguf_audit.evidence import Model
+from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
-from gguf_audit.subject import Origin, ValueType
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_missing import check

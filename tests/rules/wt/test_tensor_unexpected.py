@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from gguf_audit.evidence import Model
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Outcome, Reconvert, Severity
-from gguf_audit.subject import ValueType
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_unexpected import check
 from rule_subjects import LLAMA, SETTINGS, info_offset

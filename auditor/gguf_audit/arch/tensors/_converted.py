@@ -15,7 +15,10 @@ from msgspec import Struct, field
 
 from gguf_audit.arch.tensors._inventory import is_scale
 from gguf_audit.arch.tensors._names import CONVERTED, Namer
-from gguf_audit.subject import Absent, Fields, StoredTensor, Tensor
+from gguf_audit.checkpoint import StoredTensor
+from gguf_audit.fields import Fields
+from gguf_audit.gguf import Tensor
+from gguf_audit.parts import Absent
 
 __all__ = [
     "Changed",

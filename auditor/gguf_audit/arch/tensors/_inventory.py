@@ -18,8 +18,9 @@ from gguf_audit.arch._model import read_hyper
 from gguf_audit.arch.tensors._expressions import parse
 from gguf_audit.arch.tensors._sizes import ANY, KEYS, Sizes
 from gguf_audit.arch.tensors._tables import Row, rows_of
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout
-from gguf_audit.subject import Absent, Fields
+from gguf_audit.parts import Absent
 
 __all__ = ["Inventory", "Slot", "inventory", "same_shape"]
 

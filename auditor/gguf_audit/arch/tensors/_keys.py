@@ -12,7 +12,7 @@ from gguf_audit.arch.tensors._expressions import parse
 from gguf_audit.arch.tensors._inventory import Slot
 from gguf_audit.arch.tensors._sizes import ANY, KEYS
 from gguf_audit.arch.tensors._tables import rows_of
-from gguf_audit.subject import Fields
+from gguf_audit.fields import Fields
 
 __all__ = ["TOLD_BY", "placing", "shaping"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gguf_audit.arch._model import Hyper
+from gguf_audit.fields import Fields
 from gguf_audit.layout import CacheLayout, Chunked, Indexer, Latent, Layer, Recurrent, Sliding
-from gguf_audit.subject import Fields
 
 __all__ = ["ANY", "KEYS", "NAMES", "Sizes"]
 
