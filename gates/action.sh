@@ -47,24 +47,20 @@ flag offline "${AUDIT_OFFLINE-}"
 flag allow-unknown "${AUDIT_ALLOW_UNKNOWN-}"
 sarif=${AUDIT_SARIF-}
 one_line sarif "$sarif"
+if [ -n "$sarif" ]; then arguments+=("--report=sarif=$sarif"); fi
+if [ -n "${GITHUB_STEP_SUMMARY-}" ]; then
+  # Appended to: what stands there stays.
+  exec 3>>"$GITHUB_STEP_SUMMARY"
+  arguments+=(--report=markdown=/dev/fd/3)
+fi
 
-# The first run decides; the others write the same down for other readers.
 code=0
-gguf-audit check "${arguments[@]}" --format github || code=$?
+gguf-audit check "${arguments[@]}" --format=github || code=$?
 [ "$code" -ne 2 ] || exit 2
 
-write() { # FORMAT FILE
-  gguf-audit check "${arguments[@]}" --format "$1" --output="$2" || [ $? -eq "$code" ]
-}
-
-if [ -n "$sarif" ]; then write sarif "$sarif"; fi
-if [ -n "${GITHUB_STEP_SUMMARY-}" ]; then
-  summary=$(mktemp)
-  write markdown "$summary"
-  cat "$summary" >>"$GITHUB_STEP_SUMMARY"
-  rm -f "$summary"
-fi
 if [ -n "${GITHUB_OUTPUT-}" ]; then
+  # Later steps run in the workspace, wherever this one did.
+  case $sarif in '' | /*) ;; *) sarif=$PWD/$sarif ;; esac
   printf 'exit-code=%s\nsarif=%s\n' "$code" "$sarif" >>"$GITHUB_OUTPUT"
 fi
 exit "$code"

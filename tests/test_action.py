@@ -61,7 +61,8 @@ def test_the_action_annotates_summarizes_and_writes_sarif(act: Run, tmp_path: Pa
     sarif = json.loads((tmp_path / "audit.sarif").read_text("utf-8"))
     assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["CTX002"]
     assert "CTX002" in (tmp_path / "summary.md").read_text("utf-8")
-    assert (tmp_path / "output").read_text("utf-8") == "exit-code=1\nsarif=audit.sarif\n"
+    written = f"exit-code=1\nsarif={tmp_path / 'audit.sarif'}\n"
+    assert (tmp_path / "output").read_text("utf-8") == written
 
 
 def test_the_action_passes_what_is_right(act: Run, tmp_path: Path) -> None:
@@ -69,6 +70,26 @@ def test_the_action_passes_what_is_right(act: Run, tmp_path: Path) -> None:
     done = act(targets="\n  small-llama.gguf  \n\n", against=str(CHECKPOINT))
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "output").read_text("utf-8") == "exit-code=0\nsarif=\n"
+
+
+def test_the_action_audits_once_and_adds_to_the_summary(act: Run, tmp_path: Path) -> None:
+    read_recipe("small-llama").write(tmp_path)
+    program = tmp_path / "bin" / "gguf-audit"
+    program.rename(tmp_path / "bin" / "real")
+    program.write_text('#!/usr/bin/env bash\necho run >> runs\nexec real "$@"\n', "utf-8")
+    program.chmod(0o755)
+    (tmp_path / "summary.md").write_text("# Before\n", "utf-8")
+    assert act(targets="small-llama.gguf", sarif=str(tmp_path / "a.sarif")).returncode == 0
+    assert (tmp_path / "runs").read_text("utf-8") == "run\n"
+    assert (tmp_path / "summary.md").read_text("utf-8").startswith("# Before\n## gguf-audit\n")
+    assert f"sarif={tmp_path}/a.sarif\n" in (tmp_path / "output").read_text("utf-8")
+
+
+def test_the_action_says_where_it_cannot_write(act: Run, tmp_path: Path) -> None:
+    read_recipe("small-llama").write(tmp_path)
+    done = act(targets="small-llama.gguf", sarif="no/audit.sarif")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "can't write 'no/audit.sarif': its folder is not there" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -120,7 +141,7 @@ def test_no_input_is_read_as_shell_or_as_another_option(
     words = (tmp_path / "words").read_text("utf-8").splitlines()
     option = f"--{name.replace('_', '-')}={hostile}"
     as_target = "./-o=owned" if hostile.startswith("-") else hostile
-    expected = {"targets": as_target, "sarif": f"--output={hostile}"}.get(name, option)
+    expected = {"targets": as_target, "sarif": f"--report=sarif={hostile}"}.get(name, option)
     assert expected in words
     assert hostile not in {*words} - {expected}
 

@@ -72,9 +72,21 @@ def test_offline_holds_for_every_library(run: Run) -> None:
         (["sound.gguf", "--require", "magic"], "'magic' is none of"),
         (["sound.gguf", "--fail-on", "fatal"], "fatal"),
         (["sound.gguf", "--format", "yaml"], "yaml"),
-        (["sound.gguf", "-o", "no/such/folder/report"], "is no place for a file"),
-        (["sound.gguf", "-o", "."], "is no place for a file"),
-        (["sound.gguf", "-o", "sound.gguf"], "is no report, and writing one would destroy it"),
+        (["sound.gguf", "-o", "no/such/folder/report"], "its folder is not there"),
+        (["sound.gguf", "-o", "."], "can't write '.': neither a file nor a device"),
+        (["sound.gguf", "-o", "sound.gguf"], "it is no report, and writing one would destroy it"),
+        (["sound.gguf", "--report", "report.json"], "expected FORMAT=FILE"),
+        (["sound.gguf", "--report", "yaml=report"], "a FORMAT of text, json,"),
+        (["sound.gguf", "--report", "json="], "got 'json='"),
+        (["sound.gguf", "--report", "json=-"], "got 'json=-'"),
+        (["sound.gguf", "--report", "json=no/report"], "can't write 'no/report'"),
+        (["sound.gguf", "--report", "json=sound.gguf"], "it is no report"),
+        (
+            ["sound.gguf", "--report", "json=a", "--report", "html=./a"],
+            "'a' can't hold two reports",
+        ),
+        (["sound.gguf", "-o", "a", "--report", "html=a"], "'a' can't hold two reports"),
+        (["sound.gguf", "-o", "a", "--sums", "a"], "'a' can't hold two reports"),
         (["sound.gguf", "-q", "-v"], "choose one"),
         (["sound.gguf", "--no-such-option"], "--no-such-option"),
     ],
@@ -179,7 +191,7 @@ def test_a_full_disk_is_no_success(spawn: Run) -> None:
         pytest.xfail("this system has no device that is always full")
     done = spawn("check", "sound.gguf", "-o", "/dev/full")
     assert done.returncode == 3
-    assert done.stderr == "gguf-audit: [Errno 28] No space left on device\n"
+    assert done.stderr == "gguf-audit: can't write '/dev/full': No space left on device\n"
 
 
 def test_a_reader_that_left_changes_nothing(
@@ -267,6 +279,46 @@ def test_every_format_replaces_its_own_report(run: Run, models: Path, wanted: st
         assert "\x1b" not in written
 
 
+def test_one_audit_has_as_many_reports_as_are_asked_for(run: Run, models: Path) -> None:
+    formats = ["json", "jsonl", "sarif", "junit", "github", "markdown", "html", "text"]
+    asked = [f"--report={each}=report.{each}" for each in formats]
+    done = run("check", "wrong.gguf", "--format", "github", *asked)
+    assert (done.returncode, done.stderr) == (1, "")
+    for each in formats:
+        alone = run("check", "wrong.gguf", "--format", each).stdout
+        assert (models / f"report.{each}").read_text("utf-8") == alone, each
+    assert done.stdout == (models / "report.github").read_text("utf-8")
+
+
+def test_a_report_that_is_refused_leaves_the_others_unwritten(run: Run, models: Path) -> None:
+    (models / "a").write_text("CLEAN  old\n", "utf-8")
+    done = run("check", "sound.gguf", "--report", "json=a", "--report", "html=wrong.gguf")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (models / "a").read_text("utf-8") == "CLEAN  old\n"
+
+
+def test_a_folder_that_takes_no_file_is_told_before_the_audit(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object) -> bool:
+        return False  # to root, every folder is open
+
+    monkeypatch.setattr(os, "access", closed)
+    done = run("check", "sound.gguf", "--report", "json=report")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "can't write 'report': Permission denied" in " ".join(done.stderr.split())
+
+
+def test_a_report_that_fails_leaves_the_others_whole(run: Run, models: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.xfail("this system has no device that is always full")
+    done = run("check", "sound.gguf", "-q", "--report", "json=a", "--report", "html=/dev/full")
+    assert done.returncode == 3
+    assert done.stderr == "gguf-audit: can't write '/dev/full': No space left on device\n"
+    assert done.stdout == "CLEAN  sound.gguf: nothing found, llama\n"
+    assert json.loads((models / "a").read_text("utf-8"))["version"] == 1
+
+
 def test_junit_and_the_exit_code_agree(run: Run) -> None:
     for options in ([], ["--fail-on", "never"], ["--severity", "TOK003=info"]):
         done = run("check", "wrong.gguf", "--format", "junit", *options)
@@ -346,7 +398,7 @@ def test_a_disk_that_fills_leaves_the_old_report_and_nothing_half_written(
         arguments, cwd=models, env=environment, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "gguf-audit: [Errno 27] File too large\n"
+    assert done.stderr == "gguf-audit: can't write 'report': File too large\n"
     assert (models / "report").read_text("utf-8") == "CLEAN  old\n"
     assert sorted(path.name for path in models.iterdir()) == before
 

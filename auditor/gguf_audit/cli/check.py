@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import enum
-import errno
 import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gguf_audit.cli import policy as policies
-from gguf_audit.cli.outcome import end, open_special, print_out, write_out
+from gguf_audit.cli.outcome import end
 from gguf_audit.cli.progress import progress_bar
+from gguf_audit.cli.reports import Format, Output, open_outputs, render
 
 if TYPE_CHECKING:
-    from gguf_audit.catalogue import Page
     from gguf_audit.policies import Policy
-    from gguf_audit.report.places import Checkout
     from gguf_audit.report.style import Style
-    from gguf_audit.rule import Severity
-    from gguf_audit.verdict import Report
 
 __all__ = ["HELP", "command"]
 
@@ -46,7 +42,7 @@ Examples:
   gguf-audit check owner/repo:Q4_K_M --against auto
   gguf-audit check models/ --fail-on warning --format json -o report.json
   gguf-audit check model.gguf --select KV,TOK --severity CTX=warning
-  gguf-audit check models/ --format sarif -o gguf-audit.sarif
+  gguf-audit check models/ --report sarif=audit.sarif --report html=audit.html
 
 \b
 Exit codes:
@@ -56,16 +52,6 @@ Exit codes:
   3  something that was asked for could not be audited
 """
 
-#: How an earlier report begins, or a file that has nothing to lose.
-_REPORT = re.compile(
-    r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9,]+ (model|file)s?[:,] "
-    r'|\{\s*"version": 1,\s*"tool": \{\s*"name": "gguf-audit"'
-    r'|\{\s*"\$schema": "[^"]*sarif[^"]*",\s*"version": "2.1.0",\s*"runs": \[\s*\{\s*'
-    r'"tool": \{\s*"driver": \{\s*"name": "gguf-audit"'
-    r"|<\?xml [^>]*>\s*<testsuites name=\"gguf-audit\"|## gguf-audit\n"
-    r"|<!doctype html>\s<html lang=\"en\"><head>.*<title>gguf-audit: "
-    r"|::(error|warning|notice) (file=|title=)|nothing was audited: "
-)
 _SHARD = re.compile(r"(?P<number>[0-9]{1,6})/(?P<parts>[0-9]{1,6})", re.ASCII)
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
 _LONGEST_CONTEXT = 2**32 - 1
@@ -87,19 +73,6 @@ class Profile(enum.StrEnum):
     DEPLOY = "deploy"
 
 
-class Format(enum.StrEnum):
-    """What a report is written as."""
-
-    TEXT = "text"
-    JSON = "json"
-    JSONL = "jsonl"
-    SARIF = "sarif"
-    JUNIT = "junit"
-    GITHUB = "github"
-    MARKDOWN = "markdown"
-    HTML = "html"
-
-
 class _Wanted(Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
@@ -114,6 +87,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     ctx: list[str]
     format: Format
     output: Path | None
+    report: list[str]
     allow_unknown: bool
     probe: bool
     matches: Path | None
@@ -204,6 +178,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FORMAT=FILE",
+            help="Another report of the same audit, beside --format; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Never ask the Hub; HF_HUB_OFFLINE=1 does the same.")
     ] = False,
@@ -272,6 +254,7 @@ def command(
         ctx=_items(ctx),
         format=format,
         output=None if output == Path("-") else output,
+        report=report or [],
         allow_unknown=allow_unknown,
         probe=probe,
         matches=matches,
@@ -300,8 +283,7 @@ def _check(wanted: _Wanted) -> int:
         raise typer.BadParameter("choose one", param_hint="-q / -v")
     part = None if wanted.shard is None else _part(wanted.shard)
     lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
-    special = None if wanted.output is None else _open_output(wanted.output)
-    sums = None if wanted.sums is None else _open_output(wanted.sums, "--sums")
+    outputs, sums = open_outputs(wanted.format, wanted.output, wanted.report, wanted.sums)
     installed = catalogue.load()
     governed = policies.govern(
         wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
@@ -332,22 +314,31 @@ def _check(wanted: _Wanted) -> int:
             part=part,
             progress=progress,
             matches=None if wanted.matches is None else str(wanted.matches),
-            whole=wanted.sums is not None,
+            whole=sums is not None,
             debug=wanted.debug,
         )
     report = governed.judge(report, ran=rules.keys())
-    if wanted.sums is not None:
-        from gguf_audit.sums import render
-
-        write_out(wanted.sums, render(report), sums)
     pages = {code: catalogue.page(rule) for code, rule in rules.items()}
     fail_on = wanted.fail_on or FailOn.ERROR
     lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
-    text = _render(report, pages, wanted, lowest)
-    if wanted.output is None:
-        print_out(text)
-    else:
-        write_out(wanted.output, text, special)
+    texts = [
+        render(
+            report,
+            output.format,
+            pages=pages,
+            style=_style(wanted, output),
+            fail_on=lowest,
+            allow_unknown=wanted.allow_unknown,
+        )
+        for output in outputs
+    ]
+    # What goes to stdout is first: it is there, should a file fail.
+    for output, text in zip(outputs, texts, strict=True):
+        output.write(text)
+    if sums is not None:
+        from gguf_audit.sums import render as render_sums
+
+        sums.write(render_sums(report))
     return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
 
 
@@ -363,71 +354,14 @@ def _under(wanted: _Wanted, policy: Policy) -> _Wanted:
     )
 
 
-def _render(
-    report: Report, pages: dict[str, Page], wanted: _Wanted, fail_on: Severity | None
-) -> str:
-    """Write the report in its format; what the others need is not imported."""
-    match wanted.format:
-        case Format.TEXT:
-            from gguf_audit.report import text
-
-            return text.render(report, pages=pages, style=_style(wanted))
-        case Format.JSON:
-            from gguf_audit.report import json
-
-            return json.render(report)
-        case Format.JSONL:
-            from gguf_audit.report import json
-
-            return json.render_lines(report)
-        case Format.SARIF:
-            from gguf_audit.report import sarif
-
-            return sarif.render(report, pages=pages, checkout=_checkout())
-        case Format.JUNIT:
-            from gguf_audit.report import junit
-
-            return junit.render(
-                report,
-                pages=pages,
-                fail_on=fail_on,
-                allow_unknown=wanted.allow_unknown,
-            )
-        case Format.GITHUB:
-            from gguf_audit.report import github
-
-            style = _style(wanted)
-            return github.render(report, pages=pages, checkout=_checkout(), style=style)
-        case Format.MARKDOWN:
-            from gguf_audit.report import markdown
-
-            return markdown.render(report, pages=pages, style=_style(wanted))
-        case Format.HTML:
-            from gguf_audit.report import html
-
-            return html.render(report, pages=pages, detail=_style(wanted).detail)
-        case _:
-            assert_never(wanted.format)
-
-
-def _style(wanted: _Wanted) -> Style:
+def _style(wanted: _Wanted, output: Output) -> Style:
     from gguf_audit.cli.terminal import style_of
-    from gguf_audit.report.style import Detail, Style
+    from gguf_audit.report.style import Detail
 
     detail = Detail.NORMAL
     if wanted.quiet or wanted.verbose:
         detail = Detail.VERDICT if wanted.quiet else Detail.EVERYTHING
-    return style_of(detail, sys.stdout) if wanted.output is None else Style(detail=detail)
-
-
-def _checkout() -> Checkout:
-    """Return where the repository is whose files are audited: a runner says, or it is here."""
-    from gguf_audit.report.places import Checkout
-
-    folder = str(Path.cwd())
-    root = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or folder
-    inside = Path(folder).is_relative_to(root)
-    return Checkout(root=root if inside else folder, folder=folder)
+    return style_of(detail, sys.stdout if output.place is None else None)
 
 
 def _items(options: list[str] | None) -> list[str]:
@@ -458,24 +392,3 @@ def _evidence(items: list[str]) -> frozenset[str]:
         what = f"{unknown[0]!r} is none of {', '.join(REQUIRABLE)}"
         raise typer.BadParameter(what, param_hint="--require")
     return frozenset(items)
-
-
-def _open_output(output: Path, option: str = "-o") -> int | None:
-    """Refuse a place that can't be written, or that holds anything but a report."""
-    if not output.parent.is_dir() or output.is_dir():
-        raise typer.BadParameter(f"{str(output)!r} is no place for a file", param_hint=option)
-    try:
-        special = open_special(output)
-    except OSError as error:
-        why = "no process reads it" if error.errno == errno.ENXIO else error.strerror
-        raise typer.BadParameter(f"can't write {str(output)!r}: {why}", param_hint=option) from None
-    # Neither a model nor a part of its reference, named, beside it or linked to.
-    if special is None and output.is_file() and not _REPORT.match(_beginning(output)):
-        what = f"{str(output)!r} is no report, and writing one would destroy it"
-        raise typer.BadParameter(what, param_hint=option)
-    return special
-
-
-def _beginning(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(400).decode("utf-8", "replace")

@@ -109,13 +109,21 @@ def write_out(path: Path, text: str, special: int | None = None) -> None:
 
     Raises OSError.
     """
-    if special is not None:
-        with (
-            contextlib.suppress(BrokenPipeError),
-            open(special, "w", encoding="utf-8", newline="\n") as file,  # noqa: PTH123 - no path
-        ):
-            file.write(text)
-        return
+    try:
+        if special is None:
+            _replace(path, text)
+        else:
+            with (
+                contextlib.suppress(BrokenPipeError),
+                open(special, "w", encoding="utf-8", newline="\n") as file,  # noqa: PTH123 - no path
+            ):
+                file.write(text)
+    except OSError as error:
+        # Its own path, if it has one, is that of the unfinished file.
+        raise OSError(f"can't write {str(path)!r}: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
     # What a link names is written, and the link stays one.
     path = Path(os.path.realpath(path))
     # A run that was killed may have left one of the same process number.
