@@ -24,5 +24,7 @@ ENV PATH=/opt/gguf-audit/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 WORKDIR /
+# The first process of a container doesn't hear SIGTERM unless it asks to.
+STOPSIGNAL SIGINT
 ENTRYPOINT ["gguf-audit"]
 CMD ["--help"]

@@ -14,13 +14,13 @@ from engine_subjects import ALL, KEYS, TENSORS, rule, write_checkpoint
 from gguf_audit import engine
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
-from gguf_audit.parallel import CAN_FORK, cores, in_order
+from gguf_audit.parallel import can_fork, cores, in_order
 from gguf_audit.rule import OnModel, Outcome, Rule, Severity
 from gguf_audit.testing import write_gguf, write_split_gguf
 from gguf_audit.verdict import Problem
 from gguf_audit.where import Where
 
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="processes are forked on Linux alone")
+pytestmark = pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux alone")
 
 
 #: Of other tests that ran in this process.
@@ -207,24 +207,48 @@ def test_progress_is_told_of_each_file(models: Path) -> None:
     assert {total for _, total, _ in told} == {10}
 
 
-def test_few_files_are_not_worth_a_process(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    processes: list[int] = []
+@pytest.fixture
+def processes() -> list[int]:
+    """Return a list that no other process shares."""
+    return []
+
+
+@pytest.fixture
+def look(processes: list[int]) -> Rule:
+    """Return a rule that tells the list where it looks."""
 
     def seen(subject: Model, settings: Settings) -> Iterator[Outcome]:
         del subject, settings
-        processes.append(os.getpid())  # A list that no other process shares.
+        processes.append(os.getpid())
         return iter(())
 
-    look = Rule(
+    return Rule(
         id="AA001",
         name="aa",
         levels=tuple(Severity),
         check=OnModel(seen),
         authority="none",
     )
+
+
+def test_few_files_are_not_worth_a_process(
+    models: Path, look: Rule, processes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     audit_targets([str(models)], rules={"AA001": look}, jobs=None)
     assert len(processes) == 7
     processes.clear()
     monkeypatch.setattr(engine, "_MANY", 2)
     audit_targets([str(models)], rules={"AA001": look}, jobs=None)
     assert processes == []
+
+
+def test_where_no_semaphore_can_be_made_one_process_does_all(
+    models: Path, look: Rule, processes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A name in a folder of /dev/shm that isn't there: the same answer as without /dev/shm.
+    monkeypatch.setattr(
+        "multiprocessing.synchronize.SemLock._make_name", staticmethod(lambda: "/none/such")
+    )
+    assert not can_fork()
+    audit_targets([str(models)], rules={"AA001": look}, jobs=2)
+    assert len(processes) == 7

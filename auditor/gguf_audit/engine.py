@@ -280,9 +280,9 @@ def _jobs(jobs: int | None, items: Sequence[_Item], wanted: _Wanted) -> int:
     """Return how many processes shall work, one where more don't pay."""
     if jobs == 1 or len(items) < 2 or (jobs is None and len(items) < _MANY):
         return 1
-    from gguf_audit.parallel import CAN_FORK, cores
+    from gguf_audit.parallel import can_fork, cores
 
-    if not CAN_FORK:
+    if not can_fork():
         return 1
     if isinstance(wanted.reference, Checkpoint):
         # Read here, it is read once and not once in every process.

@@ -18,13 +18,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Generic, TypeVar
 
-__all__ = ["CAN_FORK", "cores", "in_order"]
+__all__ = ["can_fork", "cores", "in_order"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: On macOS system libraries don't survive it, and Windows has none.
-CAN_FORK = sys.platform == "linux"
 #: Items of each process that are under way or done and not yet asked for: enough to keep
 #: it busy, few enough that memory doesn't grow with the number of items.
 _AHEAD = 4
@@ -35,6 +33,19 @@ _work: Callable[[Any], Any] | None = None
 def cores() -> int:
     """Return the number of processors that we may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def can_fork() -> bool:
+    """Tell whether processes can be forked here and take their work from one queue."""
+    if sys.platform != "linux":
+        # On macOS system libraries don't survive it, and Windows has none.
+        return False
+    try:
+        # It lives in /dev/shm, which some containers lack or don't let everybody write to.
+        multiprocessing.get_context("fork").Lock()
+    except OSError:
+        return False
+    return True
 
 
 def in_order(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.cli.progress import progress_bar
-from gguf_audit.parallel import CAN_FORK
+from gguf_audit.parallel import can_fork
 
 Done = subprocess.CompletedProcess[str]
 
@@ -41,7 +41,7 @@ def test_what_is_no_part(run: Callable[..., Done], shard: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.skipif(not CAN_FORK, reason="processes are forked on Linux alone")
+@pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux alone")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_stops_all_of_it(
     command: list[str], environment: dict[str, str], models: Path, jobs: str
