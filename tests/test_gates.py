@@ -80,20 +80,10 @@ def test_nothing_is_written_where_nothing_can_be(tmp_path: Path, shell: dict[str
 # Completion
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("gguf-audit ch", ["check"]),
-        ("gguf-audit check --fail-on w", ["warning"]),
-        ("gguf-audit check --profile ", ["publish", "deploy"]),
-        ("gguf-audit check --max-c", ["--max-cache"]),
-    ],
-)
-def test_bash_completes_commands_options_and_values(
-    shell: dict[str, str], words: str, expected: list[str]
-) -> None:
+def completed(shell: dict[str, str], setup: str, words: str) -> subprocess.CompletedProcess[str]:
+    """Return what bash offers at the end of these words after this setup."""
     script = f"""\
-eval "$(gguf-audit --show-completion bash)"
+{setup}
 complete -p gguf-audit > /dev/null
 read -ra COMP_WORDS <<< "{words}"
 case "{words}" in *" ") COMP_WORDS+=("") ;; esac
@@ -101,11 +91,37 @@ COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
 _gguf_audit_completion gguf-audit
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(
+    return subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", script],
         env=shell,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("gguf-audit ch", ["check"]),
+        ("gguf-audit check --fail-on w", ["warning"]),
+        ("gguf-audit check --profile ", ["publish", "deploy"]),
+        ("gguf-audit check --max-c", ["--max-cache"]),
+        # Nothing, and bash goes on to files.
+        ("gguf-audit check mod", []),
+        ("gguf-audit check --against che", []),
+        ("gguf-audit check --report sarif=au", []),
+    ],
+)
+def test_bash_completes_commands_options_and_values(
+    shell: dict[str, str], words: str, expected: list[str]
+) -> None:
+    done = completed(shell, 'eval "$(gguf-audit --show-completion)"', words)
     assert (done.stdout.split(), done.stderr) == (expected, "")
+
+
+def test_completion_is_there_after_the_command_of_the_page(shell: dict[str, str]) -> None:
+    [command] = re.findall(r"^    (gguf-audit --install-completion.*)$", RECIPES, re.MULTILINE)
+    assert command.endswith("-completion"), "it takes no shell's name"
+    done = completed(shell, f"{command} > /dev/null\n. ~/.bashrc", "gguf-audit ch")
+    assert (done.stdout, done.stderr) == ("check\n", "")
