@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("fixtures", "auditor", "rules"
 
 import gguf_audit_rules  # noqa: E402 - needs the path above
 from gguf_audit import catalogue, engine  # noqa: E402
+from gguf_audit.mandate import Mandate  # noqa: E402
 from gguf_audit.report import pages, text  # noqa: E402
 from gguf_audit.report.show import render_text  # noqa: E402
 from gguf_audit.report.style import Style  # noqa: E402
@@ -100,7 +101,7 @@ def example(rules: Mapping[str, Rule]) -> str:
     os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         name = read_recipe(CASE).write(Path()).name
-        report = engine.audit_targets([name], against=REFERENCE, rules=rules)
+        report = engine.audit_targets([name], Mandate(against=REFERENCE, rules=rules))
     shown = text.render(report, pages=texts, style=Style(width=WIDTH))
     command = f"$ gguf-audit check {name} --against {REFERENCE} --offline"
     return f"```console\n{command}\n{shown}$ echo $?\n{report.exit_code()}\n```\n"

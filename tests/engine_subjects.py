@@ -9,6 +9,7 @@ from pathlib import Path
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Conversion, Model, Settings
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import (
     Hit,
     Need,
@@ -83,11 +84,13 @@ def audit(
     """Audit one model, with all rules unless some are given."""
     [subject] = audit_targets(
         [str(target)],
-        against=None if against is None else str(against),
-        rules={rule.id: rule for rule in rules} if rules else ALL,
-        severities=severities,
-        lengths=lengths,
-        require=require,
+        Mandate(
+            against=None if against is None else str(against),
+            rules={rule.id: rule for rule in rules} if rules else ALL,
+            severities=severities or {},
+            lengths=lengths,
+            require=require,
+        ),
     ).subjects
     return subject
 

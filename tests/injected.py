@@ -11,6 +11,7 @@ from gguf_audit import arch, open_gguf
 from gguf_audit.engine import audit_targets
 from gguf_audit.fields import Fields
 from gguf_audit.gguf import Gguf, Scalar
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Rule
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import SubjectReport
@@ -119,7 +120,7 @@ def outcomes(name: str, right: Path, reference: str | None, folder: Path) -> Ite
 
 
 def _audit(file: Path, reference: str | None) -> SubjectReport:
-    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     return report
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Rule, Severity
 from gguf_audit.runtime.pre_tokenizers import GROUPS, Splitter
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
@@ -75,7 +76,7 @@ def outcomes(
         broken = {key: value for key, value in keys.items() if key not in fault.changed}
         broken |= {key: value for key, value in fault.changed.items() if value is not None}
         file = write_gguf(folder / "broken.gguf", broken, tensors)
-        [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+        [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
         yield Outcome(
             subject=subject,
             fault=fault,

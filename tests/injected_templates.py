@@ -9,6 +9,7 @@ from pathlib import Path
 from gguf_audit import open_gguf
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import Array, Gguf, Scalar, ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from gguf_audit_rules import load
@@ -172,7 +173,7 @@ def _value(gguf: Gguf, key: str) -> FieldValue:
 
 
 def _told(file: Path, reference: str | None) -> tuple[str, ...]:
-    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     assert [skip for skip in report.skips if skip.kind == "crashed"] == []
     return tuple(
         finding.rule for finding in report.findings if finding.severity is not Severity.INFO

@@ -11,6 +11,7 @@ from gguf_audit import open_checkpoint, open_gguf
 from gguf_audit.checkpoint import Vocabulary
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import Gguf, Scalar, ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Rule
 from gguf_audit.runtime.vocabulary import HEALED, SHOWN, TokenType, adds, special_id
@@ -116,7 +117,7 @@ def told(name: str, file: Path, reference: str, folder: Path) -> Iterator[Told]:
         if keys is None:
             continue
         broken = write_gguf(folder / "broken.gguf", keys, tensors)
-        [report] = audit_targets([str(broken)], against=reference, rules=RULES).subjects
+        [report] = audit_targets([str(broken)], Mandate(against=reference, rules=RULES)).subjects
         yield Told(
             subject=name,
             fault=fault,

@@ -34,6 +34,7 @@ from engine_subjects import ALL, KEYS, TENSORS, audit, write_checkpoint, write_m
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import Status, SubjectReport
@@ -242,7 +243,7 @@ def test_an_adapter_is_held_against_the_model_it_is_for(tmp_path: Path) -> None:
 
 
 def told(folder: Path) -> list[tuple[str, str, str]]:
-    report = audit_targets([str(folder)], rules=ALL)
+    report = audit_targets([str(folder)], Mandate(rules=ALL))
     return [
         (subject.kind, found.rule, Path(found.where.file or "").name)
         for subject in report.subjects

@@ -28,6 +28,7 @@ from gguf_audit.errors import (
 )
 from gguf_audit.gguf import ValueType
 from gguf_audit.limits import LIMITS
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import (
     Finding,
     Need,
@@ -113,7 +114,7 @@ def test_a_fingerprint_survives_rewording_and_renaming(tmp_path: Path) -> None:
 
 def test_a_crash_hides_nothing_else(model: Path) -> None:
     crashing = rule("AA000", hit("before", "z"), ZeroDivisionError("by zero"))
-    report = audit_targets([str(model)], rules={r.id: r for r in (crashing, CAUSE)})
+    report = audit_targets([str(model)], Mandate(rules={r.id: r for r in (crashing, CAUSE)}))
     [subject] = report.subjects
     assert [finding.rule for finding in subject.findings] == ["AA000", "AA001"]
     assert subject.skips == (
@@ -125,7 +126,7 @@ def test_a_crash_hides_nothing_else(model: Path) -> None:
 def test_a_level_that_a_rule_does_not_declare_is_a_crash(model: Path) -> None:
     said = hit("declared", "z"), hit("not declared", "y", Severity.INFO), hit("after", "x")
     strict = replace(rule("AA000", *said), levels=(Severity.ERROR,))
-    report = audit_targets([str(model)], rules={r.id: r for r in (strict, CAUSE)})
+    report = audit_targets([str(model)], Mandate(rules={r.id: r for r in (strict, CAUSE)}))
     [subject] = report.subjects
     assert [finding.message for finding in subject.findings] == ["declared", "cause"]
     reason = "ValueError: a finding of level info, which AA000 lacks"
@@ -136,7 +137,7 @@ def test_a_level_that_a_rule_does_not_declare_is_a_crash(model: Path) -> None:
 def test_a_rule_that_never_ends_is_cut_off_and_the_audit_not_whole(model: Path) -> None:
     most = LIMITS.findings_of_rule
     endless = rule("AA000", *(hit(str(n), f"key.{n}") for n in range(most + 1)))
-    report = audit_targets([str(model)], rules={r.id: r for r in (endless, CAUSE)})
+    report = audit_targets([str(model)], Mandate(rules={r.id: r for r in (endless, CAUSE)}))
     [subject] = report.subjects
     assert len(subject.findings) == most + 1, "the other rule's is among them"
     reason = f"more than {most} faults, the rest is not told"
@@ -168,7 +169,7 @@ def test_levels_of_unpublished_figures_need_no_declaration(model: Path, tmp_path
 )
 def test_skips(model: Path, said: Outcome | Exception, skip: Skip, code: int) -> None:
     rules = {"AA001": rule("AA001", said)}
-    report = audit_targets([str(model)], rules=rules)
+    report = audit_targets([str(model)], Mandate(rules=rules))
     assert report.skips == (skip,)
     assert report.subjects[0].status is Status.PARTIAL
     assert report.exit_code() == code
@@ -228,7 +229,7 @@ def test_rules_on_the_file_run_without_the_reference(model: Path, tmp_path: Path
     comparing = rule("AA002", hit("x"), conversion=True)
     against = tmp_path / "nowhere" / "at-all"
     report = audit_targets(
-        [str(model)], against=str(against), rules={"AA001": CAUSE, "AA002": comparing}
+        [str(model)], Mandate(against=str(against), rules={"AA001": CAUSE, "AA002": comparing})
     )
     [subject] = report.subjects
     assert [finding.rule for finding in subject.findings] == ["AA001"]
@@ -311,7 +312,7 @@ def test_required_parts(
 
 def test_an_unknown_architecture_is_not_audited(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "new.gguf", {"general.architecture": "brand-new"}, TENSORS)
-    report = audit_targets([str(file)], rules=ALL)
+    report = audit_targets([str(file)], Mandate(rules=ALL))
     [subject] = report.subjects
     assert [(finding.rule, finding.severity) for finding in subject.findings] == [
         ("ARCH001", Severity.WARNING)
@@ -324,7 +325,9 @@ def test_an_unknown_architecture_is_not_audited(tmp_path: Path) -> None:
 
 def test_a_draft_that_reads_another_models_cache_is_audited(tmp_path: Path) -> None:
     keys = recipe("gemma4-assistant", PLAIN)
-    [subject] = audit_targets([str(write_gguf(tmp_path / "draft.gguf", keys))], rules=ALL).subjects
+    [subject] = audit_targets(
+        [str(write_gguf(tmp_path / "draft.gguf", keys))], Mandate(rules=ALL)
+    ).subjects
     # An info says that nobody could measure it.
     assert [finding.rule for finding in subject.findings] == ["KV110"]
     assert subject.errors == ()
@@ -346,7 +349,7 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others_audited(tmp_path: Path) -
         "rules": {"AA001": CAUSE},
         "severities": _NoLevels(AA001=Severity.ERROR),
     }
-    report = audit_targets([str(good), str(lost)], **asked)
+    report = audit_targets([str(good), str(lost)], Mandate(**asked))
     [failed, unread] = report.subjects
     assert failed.status is Status.NOT_AUDITED
     assert failed.errors == (
@@ -358,7 +361,7 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others_audited(tmp_path: Path) -
     )
     assert [problem.code for problem in unread.errors] == ["source"]
     with pytest.raises(ZeroDivisionError):
-        audit_targets([str(good)], **asked, debug=True)
+        audit_targets([str(good)], Mandate(**asked, debug=True))
 
 
 def test_what_is_no_file_in_a_reference_is_not_one_that_is_missing(

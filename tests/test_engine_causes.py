@@ -16,6 +16,7 @@ from engine_subjects import (
 )
 from gguf_audit.engine import audit_targets
 from gguf_audit.limits import LIMITS
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import (
     Rule,
     Severity,
@@ -209,7 +210,6 @@ def test_ignoring_a_cause_silences_its_echo_and_nothing_else(model: Path) -> Non
     more = rule("AA003", hit("more", "k"), defers_to=("AA001",))
     [subject] = audit_targets(
         [str(model)],
-        rules={each.id: each for each in (echo, more)},
-        ignored={cause.id: cause},
+        Mandate(rules={each.id: each for each in (echo, more)}, ignored={cause.id: cause}),
     ).subjects
     assert told(subject) == [("AA003", ())]

@@ -20,6 +20,7 @@ from engine_subjects import (
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.gguf import Gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import (
     OnModel,
     Outcome,
@@ -103,7 +104,7 @@ def test_tensors_without_an_architecture_are_a_model(tmp_path: Path) -> None:
 
 
 def names(report_of: list[str]) -> list[tuple[str, list[str]]]:
-    report = audit_targets(report_of, rules={"AA001": rule("AA001")})
+    report = audit_targets(report_of, Mandate(rules={"AA001": rule("AA001")}))
     return [
         (Path(subject.target).name, [error.code for error in subject.errors])
         for subject in report.subjects
@@ -167,7 +168,7 @@ def test_a_folder_that_cannot_be_listed_is_not_clean(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    subjects = audit_targets([str(tmp_path)], rules={"AA001": rule("AA001")}).subjects
+    subjects = audit_targets([str(tmp_path)], Mandate(rules={"AA001": rule("AA001")})).subjects
     assert [subject.errors for subject in subjects] == [
         (),
         (
@@ -247,7 +248,7 @@ def test_a_name_hides_no_model_of_its_own(tmp_path: Path) -> None:
     write_gguf(tmp_path / "B.GGUF", KEYS, TENSORS)
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("folder")
-    found = audit_targets([str(tmp_path)], rules={}).subjects
+    found = audit_targets([str(tmp_path)], Mandate(rules={})).subjects
     assert [(Path(each.target).name, [error.code for error in each.errors]) for each in found] == [
         ("link", ["source"]),
         ("B.GGUF", []),
@@ -257,17 +258,17 @@ def test_a_name_hides_no_model_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_too_long_ends_no_run(model: Path) -> None:
-    found = audit_targets(["a" * 300, str(model)], rules={}).subjects
+    found = audit_targets(["a" * 300, str(model)], Mandate(rules={})).subjects
     assert [each.status for each in found] == [Status.NOT_AUDITED, Status.CLEAN]
 
 
 def test_a_model_that_llama_cpp_refuses_is_let_go_of(tmp_path: Path) -> None:
     write_gguf(tmp_path / "refused.gguf", {"general.architecture": "llama"}, TENSORS)
-    audit_targets([str(tmp_path)], rules={})
+    audit_targets([str(tmp_path)], Mandate(rules={}))
     gc.collect()
     gc.disable()
     try:
-        audit_targets([str(tmp_path)], rules={})
+        audit_targets([str(tmp_path)], Mandate(rules={}))
         # What is not in a circle is gone already, a thousand files long.
         kept = [each.name for each in gc.get_objects() if isinstance(each, Gguf)]
         assert [name for name in kept if name.endswith("refused.gguf")] == []

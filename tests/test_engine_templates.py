@@ -12,6 +12,7 @@ from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit import chats
 from gguf_audit.engine import audit_targets
 from gguf_audit.limits import LIMITS
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Skip
 from gguf_audit.testing import FieldValue, write_gguf
 
@@ -54,7 +55,7 @@ def test_several_files_and_processes_are_told_apart(tmp_path: Path) -> None:
     for number, text in enumerate(texts):
         write(tmp_path, text, f"model-{number}")
     for jobs in (1, 2):
-        report = audit_targets([str(tmp_path)], rules=TEMPLATES, jobs=jobs)
+        report = audit_targets([str(tmp_path)], Mandate(rules=TEMPLATES), jobs=jobs)
         found = [[finding.rule for finding in subject.findings] for subject in report.subjects]
         assert found == [[], ["TPL003"], ["SEC001"], ["SEC004"], []]
 
@@ -64,7 +65,7 @@ def test_without_jinja_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         del name
 
     monkeypatch.setattr("importlib.util.find_spec", nothing)
-    [subject] = audit_targets([str(write(tmp_path, CHATML))], rules=TEMPLATES).subjects
+    [subject] = audit_targets([str(write(tmp_path, CHATML))], Mandate(rules=TEMPLATES)).subjects
     reason = "chat templates can't be parsed: jinja2 isn't installed"
     assert Skip(rule="SEC001", kind="no-evidence", reason=reason) in subject.skips
 
@@ -75,7 +76,7 @@ def test_more_templates_than_are_looked_at_are_no_clean_audit(tmp_path: Path) ->
     for number in range(LIMITS.templates):
         keys[f"{KEY}.t{number}"] = hostile if number + 1 == LIMITS.templates else CHATML
     file = write_gguf(tmp_path / "model.gguf", keys, TENSORS)
-    report = audit_targets([str(file)], rules=TEMPLATES)
+    report = audit_targets([str(file)], Mandate(rules=TEMPLATES))
     [subject] = report.subjects
     said = {skip.reason for skip in subject.skips if skip.rule == "SEC001"}
     last = f"{KEY}.t{LIMITS.templates - 1}"
@@ -90,7 +91,7 @@ def test_templates_that_take_long_end_the_audit_of_templates(
     monkeypatch.setattr(chats, "LIMITS", replace(LIMITS, templates_seconds=0))
     keys: dict[str, FieldValue] = {**KEYS, **vocabulary(), KEY: CHATML, f"{KEY}.tool": CHATML}
     file = write_gguf(tmp_path / "model.gguf", keys, TENSORS)
-    report = audit_targets([str(file)], rules={"SEC001": ALL["SEC001"]})
+    report = audit_targets([str(file)], Mandate(rules={"SEC001": ALL["SEC001"]}))
     [subject] = report.subjects
     reason = "can't be looked at: the templates before it took over 0 s"
     assert f"{KEY}.tool {reason}" in {skip.reason for skip in subject.skips}

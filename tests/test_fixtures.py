@@ -14,6 +14,7 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Finding
 from gguf_audit.verdict import Report, as_json
 from recipes import FIXTURES, Recipe, find_recipes, read_recipe
@@ -60,9 +61,9 @@ def audits(recipe: Recipe, folder: Path) -> dict[str, dict[str, Any]]:
     """Audit a case by itself and, if it has one, against its reference."""
     target = str(recipe.write(folder))
     rules = catalogue.load()
-    found = {"alone": stable(audit_targets([target], rules=rules))}
+    found = {"alone": stable(audit_targets([target], Mandate(rules=rules)))}
     if recipe.against is not None:
-        report = audit_targets([target], against=recipe.against, rules=rules)
+        report = audit_targets([target], Mandate(against=recipe.against, rules=rules))
         found["against"] = stable(report)
     return found
 

@@ -11,6 +11,7 @@ import pytest
 from engine_subjects import CONFIG, KEYS
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
@@ -69,7 +70,7 @@ def test_a_reference_that_splits_otherwise(
 ) -> None:
     reference = checkpoint(tmp_path, steps(regex(pattern), byte_level(regex=False)))
     file = write_gguf(tmp_path / "model.gguf", keys("dbrx"), TENSORS)
-    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     assert [(found.rule, found.expected) for found in report.findings] == expected
 
 
@@ -78,7 +79,7 @@ def test_a_fault_that_only_the_name_has_is_told_without_a_reference(tmp_path: Pa
         broken = {key: value for key, value in keys("qwen2").items() if key not in fault.changed}
         broken |= {key: value for key, value in fault.changed.items() if value is not None}
         file = write_gguf(tmp_path / "model.gguf", broken, TENSORS)
-        [report] = audit_targets([str(file)], rules=RULES).subjects
+        [report] = audit_targets([str(file)], Mandate(rules=RULES)).subjects
         codes = [found.rule for found in report.findings if found.severity is Severity.ERROR]
         missing = fault.name in ("no name", "an empty name")
         unknown = fault.name.startswith(("an unknown", "a name in"))

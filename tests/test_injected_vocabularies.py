@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from injected_tokenizer import FAULTS, RULES, told
 from vocabulary_pairs import CHECKPOINTS, convert, write_checkpoint
 
@@ -15,7 +16,7 @@ from vocabulary_pairs import CHECKPOINTS, convert, write_checkpoint
 def test_a_right_conversion_is_silent(name: str, tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path / "hf", name)
     right = convert(checkpoint, tmp_path / "right.gguf")
-    [report] = audit_targets([str(right)], against=str(checkpoint), rules=RULES).subjects
+    [report] = audit_targets([str(right)], Mandate(against=str(checkpoint), rules=RULES)).subjects
     assert [finding.message for finding in report.findings] == []
     assert [skip for skip in report.skips if skip.kind != "not-applicable"] == []
 

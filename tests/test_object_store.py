@@ -14,6 +14,7 @@ import pytest
 
 from engine_subjects import KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.testing import build_gguf
 from hub_server import go_online
 
@@ -121,7 +122,7 @@ def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
 
 
 def test_one_object_by_ranges(store: Store) -> None:
-    [subject] = audit_targets(["s3://bucket/a/big.gguf"], rules={}).subjects
+    [subject] = audit_targets(["s3://bucket/a/big.gguf"], Mandate(rules={})).subjects
     assert (subject.target, subject.errors) == ("s3://bucket/a/big.gguf", ())
     # Of 8 MiB the window that its header fits in.
     assert [span for _, span, _ in store.asked if span] == ["bytes=0-1048575"]
@@ -130,7 +131,7 @@ def test_one_object_by_ranges(store: Store) -> None:
 
 
 def test_every_model_below_a_prefix(store: Store) -> None:
-    subjects = audit_targets(["s3://bucket/a"], rules={}).subjects
+    subjects = audit_targets(["s3://bucket/a"], Mandate(rules={})).subjects
     assert [(each.target, each.errors) for each in subjects] == [
         ("s3://bucket/a/big.gguf", ()),
         ("s3://bucket/a/m.gguf", ()),
@@ -139,9 +140,9 @@ def test_every_model_below_a_prefix(store: Store) -> None:
 
 
 def test_an_object_that_is_not_there_or_not_ours(store: Store) -> None:
-    [subject] = audit_targets(["s3://bucket/none.gguf"], rules={}).subjects
+    [subject] = audit_targets(["s3://bucket/none.gguf"], Mandate(rules={})).subjects
     assert "s3://bucket/none.gguf" in subject.errors[0].message
     store.refuses = True
-    [subject] = audit_targets(["s3://other/none.gguf"], rules={}).subjects
+    [subject] = audit_targets(["s3://other/none.gguf"], Mandate(rules={})).subjects
     assert "it isn't allowed" in subject.errors[0].message
     assert "secret" not in subject.errors[0].message

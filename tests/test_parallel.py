@@ -14,6 +14,7 @@ from engine_subjects import ALL, KEYS, TENSORS, rule, write_checkpoint
 from gguf_audit import engine
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.mandate import Mandate
 from gguf_audit.parallel import can_fork, cores, in_order
 from gguf_audit.rule import OnModel, Outcome, Rule, Severity
 from gguf_audit.testing import write_gguf, write_split_gguf
@@ -145,7 +146,8 @@ def test_several_processes_say_the_same(models: Path, tmp_path: Path) -> None:
     reference = str(write_checkpoint(tmp_path / "reference"))
     targets = [str(models), str(models / "m1.gguf"), str(tmp_path / "none.gguf")]
     one, several = (
-        audit_targets(targets, against=reference, rules=ALL, jobs=jobs).to_dict() for jobs in (1, 3)
+        audit_targets(targets, Mandate(against=reference, rules=ALL), jobs=jobs).to_dict()
+        for jobs in (1, 3)
     )
     assert several == one
 
@@ -164,7 +166,7 @@ def test_a_model_whose_process_dies_is_not_audited(models: Path) -> None:
         check=OnModel(dies),
         authority="none",
     )
-    report = audit_targets([str(models)], rules={"AA001": deadly}, jobs=2)
+    report = audit_targets([str(models)], Mandate(rules={"AA001": deadly}), jobs=2)
     told = {Path(subject.target).name: subject.errors for subject in report.subjects}
     assert told.pop("m2.gguf") == (
         Problem(
@@ -180,15 +182,17 @@ def test_a_model_whose_process_dies_is_not_audited(models: Path) -> None:
 
 def test_parts_are_disjoint_whole_and_keep_sets_together(models: Path) -> None:
     rules = {"AA001": rule("AA001")}
-    whole = audit_targets([str(models)], rules=rules)
-    parts = [audit_targets([str(models)], rules=rules, part=(number, 3)) for number in (1, 2, 3)]
+    whole = audit_targets([str(models)], Mandate(rules=rules))
+    parts = [
+        audit_targets([str(models)], Mandate(rules=rules), part=(number, 3)) for number in (1, 2, 3)
+    ]
     targets = [[subject.target for subject in part.subjects] for part in parts]
     assert sorted(name for part in targets for name in part) == sorted(
         subject.target for subject in whole.subjects
     )
     assert [len(part) for part in targets] == [3, 3, 2]
     assert all(part.elsewhere for part in parts)
-    beyond = audit_targets([str(models / "m1.gguf")], rules=rules, part=(2, 2))
+    beyond = audit_targets([str(models / "m1.gguf")], Mandate(rules=rules), part=(2, 2))
     assert (beyond.subjects, beyond.exit_code()) == ((), 0)
 
 
@@ -200,7 +204,7 @@ def test_progress_is_told_of_each_file(models: Path) -> None:
 
     rules = {"AA001": rule("AA001")}
     for jobs in (1, 2):
-        audit_targets([str(models)], rules=rules, jobs=jobs, progress=progress)
+        audit_targets([str(models)], Mandate(rules=rules), jobs=jobs, progress=progress)
     assert [name for _, _, name in told[: len(told) // 2]] == [
         name for _, _, name in told[len(told) // 2 :]
     ]
@@ -234,11 +238,11 @@ def look(processes: list[int]) -> Rule:
 def test_few_files_are_not_worth_a_process(
     models: Path, look: Rule, processes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit_targets([str(models)], rules={"AA001": look}, jobs=None)
+    audit_targets([str(models)], Mandate(rules={"AA001": look}), jobs=None)
     assert len(processes) == 7
     processes.clear()
     monkeypatch.setattr(engine, "_MANY", 2)
-    audit_targets([str(models)], rules={"AA001": look}, jobs=None)
+    audit_targets([str(models)], Mandate(rules={"AA001": look}), jobs=None)
     assert processes == []
 
 
@@ -250,5 +254,5 @@ def test_where_no_semaphore_can_be_made_one_process_does_all(
         "multiprocessing.synchronize.SemLock._make_name", staticmethod(lambda: "/none/such")
     )
     assert not can_fork()
-    audit_targets([str(models)], rules={"AA001": look}, jobs=2)
+    audit_targets([str(models)], Mandate(rules={"AA001": look}), jobs=2)
     assert len(processes) == 7

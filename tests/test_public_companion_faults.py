@@ -12,6 +12,7 @@ from engine_subjects import ALL, audit
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
@@ -52,7 +53,7 @@ def test_the_projector_of_a_model_of_another_size(tmp_path: Path, width: int) ->
     model = text(tmp_path, "text", TEXT)
     sizes = {**GEMMA_TENSORS, "mm.input_projection.weight": (width, 32)}
     projector = write(tmp_path, "mmproj", GEMMA, sizes)
-    assert bad(*audit_targets([str(tmp_path)], rules=ALL).subjects) == ["PKG036"]
+    assert bad(*audit_targets([str(tmp_path)], Mandate(rules=ALL)).subjects) == ["PKG036"]
     assert bad(audit(projector, against=model)) == ["PKG035"]
 
 
@@ -75,7 +76,7 @@ def test_a_text_model_converted_as_one_that_sees_nothing(tmp_path: Path) -> None
         "v.deepstack.1.fc1.weight": (128, 128),
     }
     write(tmp_path, "mmproj", {**GEMMA, "clip.projector_type": "qwen3vl_merger"}, deep)
-    assert bad(*audit_targets([str(tmp_path)], rules=ALL).subjects) == ["PKG036"]
+    assert bad(*audit_targets([str(tmp_path)], Mandate(rules=ALL)).subjects) == ["PKG036"]
 
 
 @rows("mmp-007")

@@ -22,6 +22,7 @@ from gguf_audit.engine import audit_targets
 from gguf_audit.fields import Fields, Origin
 from gguf_audit.formats.card import find_card
 from gguf_audit.gguf import ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Severity
 from gguf_audit.testing import (
@@ -522,8 +523,8 @@ def test_metadata(case: Metadata, tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "model.gguf", keys_of(case))
     config = tmp_path / "config.json"
     config.write_text(json.dumps(config_of(case.of)), "utf-8")
-    against = audit_targets([str(file)], against=str(config), rules=ALL)
-    alone = audit_targets([str(file)], rules=ALL)
+    against = audit_targets([str(file)], Mandate(against=str(config), rules=ALL))
+    alone = audit_targets([str(file)], Mandate(rules=ALL))
     assert (told(against), told(alone)) == (case.found, case.alone)
     assert case.noted in (None, noted(against))
     assert [subject.errors for subject in (*against.subjects, *alone.subjects)] == [(), ()]
@@ -697,8 +698,8 @@ def test_model(case: Model, tmp_path: Path) -> None:
         spec for spec in recipe.tensors if not dropped or not str(spec.name).startswith(dropped)
     ]
     file = write_gguf(tmp_path / "model.gguf", {**keys, **case.set}, [*kept, *case.added])
-    against = audit_targets([str(file)], against=recipe.against, rules=ALL)
-    alone = audit_targets([str(file)], rules=ALL)
+    against = audit_targets([str(file)], Mandate(against=recipe.against, rules=ALL))
+    alone = audit_targets([str(file)], Mandate(rules=ALL))
     assert (told(against), told(alone)) == (case.found, case.alone)
 
 
@@ -821,8 +822,8 @@ def tensors_of(case: Invented, keys: Mapping[str, FieldValue]) -> list[TensorSpe
 def test_invented(case: Invented, tmp_path: Path) -> None:
     keys = keys_of(Metadata(about="", of=case.of, lost=case.lost))
     file = write_gguf(tmp_path / "model.gguf", keys, [*tensors_of(case, keys), *case.added])
-    against = audit_targets([str(file)], against=case.of, rules=WITHOUT_VOCABULARY)
-    alone = audit_targets([str(file)], rules=WITHOUT_VOCABULARY)
+    against = audit_targets([str(file)], Mandate(against=case.of, rules=WITHOUT_VOCABULARY))
+    alone = audit_targets([str(file)], Mandate(rules=WITHOUT_VOCABULARY))
     assert (told(against), told(alone)) == (case.found, case.alone)
 
 
@@ -866,7 +867,7 @@ TENSORS = read_recipe("small-llama").tensors
 
 def outcome(*targets: Path) -> tuple[str, list[str], int]:
     """Return the rules that fired, why something wasn't audited, and the exit code."""
-    report = audit_targets([str(target) for target in targets], rules=ALL)
+    report = audit_targets([str(target) for target in targets], Mandate(rules=ALL))
     codes = [error.code for subject in report.subjects for error in subject.errors]
     return told(report), codes, report.exit_code()
 
@@ -910,7 +911,7 @@ def test_a_shard_was_emptied_or_overwritten(tmp_path: Path, content: bytes) -> N
 @rows("spl-009")
 def test_a_whole_file_that_kept_a_shards_name(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "model-00001-of-00013.gguf", KEYS, TENSORS)
-    report = audit_targets([str(file)], rules=ALL)
+    report = audit_targets([str(file)], Mandate(rules=ALL))
     assert (told(report), noted(report), report.exit_code()) == ("", "PKG005", 0)
 
 

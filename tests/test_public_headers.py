@@ -11,6 +11,7 @@ import pytest
 
 from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.testing import TensorSpec, build_gguf, write_gguf
 from public_reports import rows
 
@@ -118,7 +119,7 @@ def test_refused(case: Case, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(case.content)
     begin = time.process_time()
-    report = audit_targets([str(file)], rules=ALL)
+    report = audit_targets([str(file)], Mandate(rules=ALL))
     assert time.process_time() - begin < 1
     codes = [error.code for subject in report.subjects for error in subject.errors]
     assert (codes, report.exit_code()) == ([case.refused], 3)
@@ -132,12 +133,12 @@ def test_a_size_in_bytes_that_wraps_to_a_small_one(tmp_path: Path, shape: tuple[
     file = tmp_path / "model.gguf"
     header = build_gguf(KEYS, [TensorSpec("w", shape)], data="none")
     file.write_bytes(header + bytes(-len(header) % 32 + few))
-    [subject] = audit_targets([str(file)], rules=ALL).subjects
+    [subject] = audit_targets([str(file)], Mandate(rules=ALL)).subjects
     assert "GGUF001" in [found.rule for found in subject.findings]
 
 
 def test_a_dimension_of_zero_divides_nothing(tmp_path: Path) -> None:
     # llama.cpp takes a tensor without elements; that no model has this one is told.
     file = write_gguf(tmp_path / "model.gguf", KEYS, [*TENSORS, TensorSpec("w", (64, 0))])
-    [subject] = audit_targets([str(file)], rules=ALL).subjects
+    [subject] = audit_targets([str(file)], Mandate(rules=ALL)).subjects
     assert [found.rule for found in subject.findings] == ["WT002"]

@@ -12,6 +12,7 @@ import pytest
 from engine_subjects import CONFIG, KEYS
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from gguf_audit_rules import load
@@ -125,6 +126,6 @@ def test_report(case: Case, tmp_path: Path) -> None:
 
 def told(file: Path, reference: str | None) -> str:
     """Return rule and level of every finding."""
-    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     assert [skip for skip in report.skips if skip.kind == "crashed"] == []
     return " ".join(f"{found.rule} {Severity(found.severity).value}" for found in report.findings)

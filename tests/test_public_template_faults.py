@@ -13,6 +13,7 @@ from chat_subjects import CHATML, ENDED, IDS, KEY, TOKENS, vocabulary
 from engine_subjects import ALL, CONFIG, KEYS
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, write_gguf
 
@@ -167,7 +168,7 @@ def write_checkpoint(folder: Path, template: str, generation: Mapping[str, Json]
 
 
 def told(file: Path, against: str | None) -> list[str]:
-    [report] = audit_targets([str(file)], against=against, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=against, rules=RULES)).subjects
     return [finding.rule for finding in report.findings if finding.severity is not Severity.INFO]
 
 

@@ -12,6 +12,7 @@ from gguf_audit import open_gguf
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import Scalar, ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.testing import FieldValue
 from gguf_audit_rules import load
 from injected_tokenizer import RULES
@@ -41,7 +42,7 @@ def _findings(
     lost = frozenset(f"{PREFIX}{key}" for key, value in changes.items() if value is None)
     file = convert(checkpoint, folder / "file.gguf", kept, without=lost)
     reference = str(checkpoint) if against else None
-    [report] = audit_targets([str(file)], against=reference, rules=RULES).subjects
+    [report] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     assert [skip.reason for skip in report.skips if skip.kind in ("crashed", "limit")] == []
     return [f"{finding.rule} {finding.severity.value}" for finding in report.findings]
 
@@ -176,7 +177,9 @@ def test_a_preamble_s_first_token_is_not_the_begin_token(tmp_path: Path) -> None
     (checkpoint / "tokenizer_config.json").write_text(json.dumps({"eos_token": GLM[0]}), "utf-8")
     for lost, expected in ((frozenset[str](), []), ({f"{PREFIX}bos_token_id"}, ["TOK004 error"])):
         file = convert(checkpoint, tmp_path / "file.gguf", without=frozenset(lost))
-        [report] = audit_targets([str(file)], against=str(checkpoint), rules=RULES).subjects
+        [report] = audit_targets(
+            [str(file)], Mandate(against=str(checkpoint), rules=RULES)
+        ).subjects
         found = [f"{finding.rule} {finding.severity.value}" for finding in report.findings]
         assert found == expected
 
@@ -212,7 +215,7 @@ def _pooling(folder: Path, name: str, architecture: str, stored: int | None, mod
         keys[key] = stored
     file = convert(checkpoint, folder / "model.gguf", keys)
     rules = {rule.id: rule for rule in load() if rule.id == "ARCH006"}
-    [report] = audit_targets([str(file)], against=str(checkpoint), rules=rules).subjects
+    [report] = audit_targets([str(file)], Mandate(against=str(checkpoint), rules=rules)).subjects
     return key in [found.where.key for found in report.findings]
 
 

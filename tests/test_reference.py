@@ -15,6 +15,7 @@ from gguf_audit.errors import AuditError, MalformedError, ReferenceUnavailableEr
 from gguf_audit.expectation import Part, expected_fields, lacks, why_missing
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.reference import References, open_checkpoint
 from gguf_audit.sources.hub import Hub
@@ -503,7 +504,7 @@ def test_auto_asks_each_file_and_each_reference_once(fake: FakeHub, tmp_path: Pa
         made.rename(tmp_path / f"{number}.gguf")
     _named(tmp_path, name="Gemma 3 270m")
     rules = {rule.id: rule for rule in load()}
-    subjects = audit_targets([str(tmp_path)], against="auto", rules=rules).subjects
+    subjects = audit_targets([str(tmp_path)], Mandate(against="auto", rules=rules)).subjects
     held = [subject.reference.id for subject in subjects if subject.reference is not None]
     assert held == ["owner/model"] * 3 + [CARD]
     assert sum(request.path.startswith("/api/") for request in fake.requests) == 1

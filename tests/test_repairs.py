@@ -12,6 +12,7 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Finding, SetChatTemplate
 from gguf_audit.verdict import Report
 from recipes import read_recipe
@@ -30,7 +31,7 @@ COMMANDS = {
 
 
 def audited(path: Path, against: str | None) -> Report:
-    return audit_targets([str(path)], against=against, rules=catalogue.load())
+    return audit_targets([str(path)], Mandate(against=against, rules=catalogue.load()))
 
 
 def carry_out(finding: Finding, folder: Path) -> Path:

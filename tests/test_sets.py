@@ -12,6 +12,7 @@ from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Digest, SetMember
 from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import OnSet, Outcome, Rule, Severity
 from gguf_audit.sets import member_of, sets_of, stem_of
 from gguf_audit.testing import FieldValue, write_gguf, write_split_gguf
@@ -39,7 +40,7 @@ def write(folder: Path, name: str, *, runs: bool = True, **changed: FieldValue) 
 
 
 def audited(folder: Path) -> list[SubjectReport]:
-    return list(audit_targets([str(folder)], rules=ALL).subjects)
+    return list(audit_targets([str(folder)], Mandate(rules=ALL)).subjects)
 
 
 def findings(folder: Path) -> list[tuple[str, str | None, Severity]]:
@@ -222,7 +223,9 @@ def test_silent_about_files_for_other_machines(tmp_path: Path) -> None:
 def test_silent_about_files_that_are_named_one_by_one(tmp_path: Path) -> None:
     names = [str(write(tmp_path, f"m-Q{bits}_0.gguf")) for bits in (4, 5, 8)]
     names.append(str(write(tmp_path, "m-F16.gguf", llama__rope__freq_base=1e4)))
-    assert {subject.kind for subject in audit_targets(names, rules=ALL).subjects} == {"model"}
+    assert {subject.kind for subject in audit_targets(names, Mandate(rules=ALL)).subjects} == {
+        "model"
+    }
 
 
 def test_a_rule_that_crashes_leaves_a_gap(tmp_path: Path) -> None:
@@ -238,7 +241,7 @@ def test_a_rule_that_crashes_leaves_a_gap(tmp_path: Path) -> None:
     )
     write(tmp_path, "m-Q4_0.gguf")
     write(tmp_path, "m-Q8_0.gguf")
-    report = audit_targets([str(tmp_path)], rules={"AA001": broken})
+    report = audit_targets([str(tmp_path)], Mandate(rules={"AA001": broken}))
     [subject] = [subject for subject in report.subjects if subject.kind == "set"]
     assert [(skip.kind, skip.reason) for skip in subject.skips] == [
         ("crashed", "ZeroDivisionError: x")

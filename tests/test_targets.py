@@ -12,6 +12,7 @@ import pytest
 
 from engine_subjects import KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.targets import Located, Targets, is_model
 from gguf_audit.targets._hub import Wanted, parse, picked
 from gguf_audit.testing import build_gguf, write_gguf, write_split_gguf
@@ -53,7 +54,7 @@ def said(target: str) -> str:
 
 
 def audit(target: str) -> tuple[SubjectReport, ...]:
-    return audit_targets([target], rules={}).subjects
+    return audit_targets([target], Mandate(rules={})).subjects
 
 
 # What is meant

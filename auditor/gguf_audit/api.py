@@ -14,6 +14,7 @@ from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.gguf import Gguf
 from gguf_audit.layout import CacheLayout
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.reference import open_checkpoint
 from gguf_audit.runtime import llama_cpp
@@ -56,14 +57,13 @@ def audit(
     if weights != "none":
         raise UnsupportedError(f"weights={weights!r}: tensor values aren't looked at")
     several = [targets] if isinstance(targets, str | PathLike) else list(targets)
-    return engine.audit_targets(
-        [fspath(target) for target in several],
-        against=None if against is None else fspath(against),
+    mandate = Mandate(
         rules=catalogue.choose(catalogue.load(), select=select, ignore=ignore),
+        against=None if against is None else fspath(against),
         lengths=lengths,
         probe=probe,
-        jobs=jobs,
     )
+    return engine.audit_targets([fspath(target) for target in several], mandate, jobs=jobs)
 
 
 def implied_layout(gguf: Gguf) -> CacheLayout:

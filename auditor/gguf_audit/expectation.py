@@ -12,7 +12,7 @@ from gguf_audit.fields import Fields
 from gguf_audit.parts import Absent
 from gguf_audit.where import Where
 
-__all__ = ["Part", "expected_fields", "lacks", "why_missing"]
+__all__ = ["REQUIRABLE", "Part", "expected_fields", "lacks", "why_missing"]
 
 
 def expected_fields(checkpoint: Checkpoint) -> Fields:
@@ -39,6 +39,10 @@ class Part(enum.StrEnum):
     HUB = "hub"
     TOKENIZER = "tokenizer"
     TEMPLATE = "template"
+
+
+#: Their names.
+REQUIRABLE = tuple(part.value for part in Part)
 
 
 def why_missing(checkpoint: Checkpoint, part: Part) -> str | None:

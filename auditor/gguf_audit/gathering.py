@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from gguf_audit import arch
+from gguf_audit.against import Reference
+from gguf_audit.arch import Architecture
 from gguf_audit.chat import Chat
 from gguf_audit.chats import chat_of, chat_of_reference, has_template
 from gguf_audit.checkpoint import Checkpoint
-from gguf_audit.companions import Classified, classify, companion_of
+from gguf_audit.companions import classify, companion_of
 from gguf_audit.errors import (
     AuditError,
     ProbeError,
@@ -23,13 +23,14 @@ from gguf_audit.errors import (
     Refused,
     UnknownArchitectureError,
 )
-from gguf_audit.evidence import NOT_PROBED, Companion, Conversion, Model
-from gguf_audit.expectation import Part, expected_fields, why_missing
+from gguf_audit.evidence import NOT_ANALYSED, NOT_PROBED, Companion, Conversion, Model
+from gguf_audit.expectation import expected_fields
 from gguf_audit.fields import Fields
+from gguf_audit.formats.file_types import FILE_TYPES
 from gguf_audit.gguf import Gguf
 from gguf_audit.layout import CacheLayout
 from gguf_audit.parts import Absent
-from gguf_audit.runtime.generation import generation
+from gguf_audit.runtime.generation import Generation, generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
@@ -39,14 +40,13 @@ from gguf_audit.where import Where
 if TYPE_CHECKING:
     from gguf_audit.probes.templates import Analyst
 
-__all__ = ["REQUIRABLE", "Evidence", "Reference", "gather", "unmet"]
+__all__ = ["Evidence", "gather"]
 
-#: The reference, the reason why it can't be had, or ``None`` if none was asked for.
-Reference = Checkpoint | AuditError | None
-#: Parts of a reference that a user may insist on.
-REQUIRABLE = tuple(part.value for part in Part)
+T = TypeVar("T")
 
 _ARCHITECTURE_KEY = "general.architecture"
+#: What a checkpoint is converted to; every other file goes with such, or with nothing.
+_MODELS = ("model", "vocabulary")
 
 
 class Evidence(Struct, kw_only=True):
@@ -54,6 +54,8 @@ class Evidence(Struct, kw_only=True):
 
     kind: SubjectKind
     model: Model
+    #: What it is held against.
+    reference: Reference
     #: Absent with the reason why nothing can be compared.
     conversion: Conversion | Absent
     #: What the file is, where it goes with a model; ``None`` for every other.
@@ -83,122 +85,175 @@ def gather(
     installed llama.cpp, if there are any; ``analyst`` returns who is asked about chat
     templates. What can't be had is in the evidence's ``errors``.
     """
-    errors: list[AuditError] = []
-    found = classify(gguf)
-    probe = _probe(gguf, path, found.kind, probe_lengths, errors)
-    if found.kind not in ("model", "vocabulary"):
-        return _no_model(gguf, found, reference, probe, errors)
-    model = _model(gguf, found.kind, probe, errors)
-    if analyst is not None:
-        model = _with_chat(model, analyst, errors)
-    conversion = _conversion(model, reference, errors)
-    if analyst is not None and isinstance(conversion, Conversion):
-        conversion = replace(conversion, expected_chat=_expected_chat(conversion, analyst, errors))
-    if probe_lengths and path is not None and not isinstance(conversion, Absent):
-        conversion = _tokenised(conversion, _loadable(gguf, path))
-    return Evidence(kind=found.kind, model=model, conversion=conversion, errors=errors)
+    return _Gathering(gguf, path, reference, probe_lengths, analyst).evidence()
 
 
-def _with_chat(model: Model, analyst: Callable[[], Analyst], errors: list[AuditError]) -> Model:
-    if not has_template(model.gguf):
-        return replace(model, chat=Chat())
-    try:
-        tokens = generation(model.gguf)
-        chat = chat_of(model.gguf, tokens, analyst)
-    except AuditError as error:
-        errors.append(error)
-        return replace(model, chat=Absent(error.message))
-    return replace(model, chat=chat, generation=tokens)
+class _Gathering:
+    """Evidence in the making: what there is to look at, and what couldn't be had so far."""
 
+    def __init__(
+        self,
+        gguf: Gguf,
+        path: str | None,
+        reference: Reference,
+        probe_lengths: tuple[int, ...],
+        analyst: Callable[[], Analyst] | None,
+    ) -> None:
+        self.gguf = gguf
+        self.path = path
+        self.reference = reference
+        self.probe_lengths = probe_lengths
+        self.analyst = analyst
+        self.errors: list[AuditError] = []
 
-def _expected_chat(
-    conversion: Conversion, analyst: Callable[[], Analyst], errors: list[AuditError]
-) -> Chat | Absent:
-    chat = conversion.model.chat
-    if isinstance(chat, Absent):
-        return chat
-    try:
-        return chat_of_reference(conversion.checkpoint, chat, analyst)
-    except AuditError as error:
-        errors.append(error)
-        return Absent(error.message)
+    def evidence(self) -> Evidence:
+        """Gather all of it."""
+        found = classify(self.gguf)
+        probe = self._had(lambda: self._probe(found.kind))
+        model = self._model(found.kind, probe)
+        companion: Companion | None = None
+        if found.kind in _MODELS:
+            conversion = self._conversion(model)
+        else:
+            conversion = _no_model(found.kind)
+            if isinstance(self.reference, AuditError):
+                self.errors.append(_unavailable(self.reference))
+            if found.companion is not None:
+                companion = companion_of(self.gguf, found.companion, self.reference, NO_REFERENCE)
+        return Evidence(
+            kind=found.kind,
+            model=model,
+            reference=self.reference,
+            conversion=conversion,
+            companion=companion,
+            foreign=found.foreign,
+            errors=self.errors,
+        )
 
+    def _had(self, read: Callable[[], T]) -> T | Absent:
+        """Return what is read; where it can't be, note why."""
+        try:
+            return read()
+        except AuditError as error:
+            self.errors.append(error)
+            return Absent(error.message)
 
-def _no_model(
-    gguf: Gguf,
-    found: Classified,
-    reference: Reference,
-    probe: Probe | Absent,
-    errors: list[AuditError],
-) -> Evidence:
-    """Return the evidence about what goes with a model, or has nothing to do with one."""
-    if isinstance(reference, AuditError):
-        errors.append(ReferenceUnavailableError(reference.message, where=reference.where))
-    none = Absent(f"no model: {found.kind}")
-    companion = None
-    if found.companion is not None:
-        companion = companion_of(gguf, found.companion, reference, NO_REFERENCE)
-    return Evidence(
-        kind=found.kind,
-        model=Model(
-            gguf=gguf,
-            fields=Fields(gguf.architecture or "", gguf.fields),
-            architecture=none,
-            implied=none,
-            probe=probe,
-        ),
-        conversion=none,
-        companion=companion,
-        foreign=found.foreign,
-        errors=errors,
-    )
+    # The file
 
+    def _probe(self, kind: SubjectKind) -> Probe | Absent:
+        """Return what an installed llama.cpp does with the file; ProbeError."""
+        if not self.probe_lengths:
+            return NOT_PROBED
+        if kind != "model":
+            return Absent(f"llama.cpp makes no context of this kind: {kind}")
+        if self.path is None:
+            raise ProbeError("llama.cpp can only be asked about a file on this machine")
+        # Only who asks for it pays for what it takes to run a process.
+        from gguf_audit.probes import llama_cpp as installed
 
-def _model(gguf: Gguf, kind: SubjectKind, probe: Probe | Absent, errors: list[AuditError]) -> Model:
-    name = gguf.architecture
-    fields = Fields(name or "", gguf.fields)
-    known = None if name is None else arch.by_name(name)
-    if known is None:
-        missing = Absent(f"{_ARCHITECTURE_KEY} is {'absent' if name is None else repr(name)}")
-        if name is not None:
+        found = installed.probe(_loadable(self.gguf, self.path), self.probe_lengths)
+        if isinstance(found, Absent):
+            raise ProbeError(found.reason)
+        return found
+
+    def _model(self, kind: SubjectKind, probe: Probe | Absent) -> Model:
+        name = self.gguf.architecture
+        fields = Fields(name or "", self.gguf.fields)
+        architecture: Architecture | Absent
+        implied: CacheLayout | Refused | Absent
+        if kind not in _MODELS:
+            architecture = implied = _no_model(kind)
+        elif name is None:
+            architecture = implied = Absent(f"{_ARCHITECTURE_KEY} is absent")
+        elif (known := arch.by_name(name)) is None:
+            architecture = implied = Absent(f"{_ARCHITECTURE_KEY} is {name!r}")
             message = f"the cache of architecture {name!r} isn't known"
             where = Where(key=_ARCHITECTURE_KEY)
-            errors.append(UnknownArchitectureError(message, where=where))
-        return Model(gguf=gguf, fields=fields, architecture=missing, implied=missing, probe=probe)
-    implied: CacheLayout | Refused | Absent
-    try:
-        implied = arch.implied_layout(fields)
-    except Refused as error:
-        # A vocabulary by itself needs no hyper-parameters.
-        implied = Absent(error.message) if kind == "vocabulary" else error
-    except AuditError as error:
-        errors.append(error)
-        implied = Absent(error.message)
-    return Model(gguf=gguf, fields=fields, architecture=known, implied=implied, probe=probe)
+            self.errors.append(UnknownArchitectureError(message, where=where))
+        else:
+            architecture = known
+            implied = self._had(lambda: _implied(fields, kind))
+        chat, tokens = self._chat(kind)
+        return Model(
+            gguf=self.gguf,
+            fields=fields,
+            architecture=architecture,
+            implied=implied,
+            probe=probe,
+            file_type=_file_type(self.gguf),
+            chat=chat,
+            generation=tokens,
+        )
+
+    def _chat(self, kind: SubjectKind) -> tuple[Chat | Absent, Generation | None]:
+        """Return the file's templates, and what opens and ends the answers that they ask for."""
+        analyst = self.analyst
+        if analyst is None or kind not in _MODELS:
+            return NOT_ANALYSED, None
+        if not has_template(self.gguf):
+            return Chat(), None
+
+        def analysed() -> tuple[Chat, Generation | None]:
+            tokens = generation(self.gguf)
+            return chat_of(self.gguf, tokens, analyst), tokens
+
+        found = self._had(analysed)
+        return (found, None) if isinstance(found, Absent) else found
+
+    # The file beside its reference
+
+    def _conversion(self, model: Model) -> Conversion | Absent:
+        checkpoint = self.reference
+        if checkpoint is None:
+            return Absent(NO_REFERENCE)
+        if isinstance(checkpoint, AuditError):
+            self.errors.append(_unavailable(checkpoint))
+            return Absent("no reference could be read")
+        if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
+            message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
+            self.errors.append(ReferenceUnavailableError(message))
+        fields = self._had(lambda: _expected_fields(checkpoint))
+        becomes = fields if isinstance(fields, Absent) else fields.architecture
+        found = self.gguf.architecture
+        if isinstance(becomes, str) and becomes != found:
+            fields = Absent(f"the reference becomes {becomes!r}, the file is {found!r}")
+        return Conversion(
+            model=model,
+            checkpoint=checkpoint,
+            expected_architecture=becomes,
+            expected_fields=fields,
+            expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
+            ideal=_ideal(checkpoint),
+            expected_chat=self._expected_chat(checkpoint, model.chat),
+            load_splitting=lambda: _splitting(checkpoint),
+            load_names=lambda: _names(checkpoint),
+            load_tokenisation=lambda: self._tokenisation(checkpoint),
+        )
+
+    def _expected_chat(self, checkpoint: Checkpoint, chat: Chat | Absent) -> Chat | Absent:
+        analyst = self.analyst
+        if analyst is None or isinstance(chat, Absent):
+            return chat
+        return self._had(lambda: chat_of_reference(checkpoint, chat, analyst))
+
+    def _tokenisation(self, checkpoint: Checkpoint) -> Tokenisation | Absent:
+        """Run the tokenizers of both; AuditError."""
+        if not self.probe_lengths or self.path is None:
+            return NOT_PROBED
+        files = checkpoint.tokenizer_files
+        if isinstance(files, Absent):
+            return files
+        from gguf_audit.probes import tokenizer
+
+        return tokenizer.compare(files, _loadable(self.gguf, self.path))
 
 
-def _probe(
-    gguf: Gguf,
-    path: str | None,
-    kind: SubjectKind,
-    lengths: tuple[int, ...],
-    errors: list[AuditError],
-) -> Probe | Absent:
-    if not lengths:
-        return NOT_PROBED
-    if kind != "model":
-        return Absent(f"llama.cpp makes no context of this kind: {kind}")
-    if path is None:
-        missing = Absent("llama.cpp can only be asked about a file on this machine")
-        errors.append(ProbeError(missing.reason))
-        return missing
-    # Only who asks for it pays for what it takes to run a process.
-    from gguf_audit.probes import llama_cpp as installed
+def _no_model(kind: SubjectKind) -> Absent:
+    return Absent(f"no model: {kind}")
 
-    found = installed.probe(_loadable(gguf, path), lengths)
-    if isinstance(found, Absent):
-        errors.append(ProbeError(found.reason))
-    return found
+
+def _unavailable(error: AuditError) -> ReferenceUnavailableError:
+    return ReferenceUnavailableError(error.message, where=error.where)
 
 
 def _loadable(gguf: Gguf, path: str) -> Path:
@@ -207,36 +262,47 @@ def _loadable(gguf: Gguf, path: str) -> Path:
     return model if len(gguf.files) == 1 else model.with_name(Path(gguf.files[0].name).name)
 
 
-def _conversion(
-    model: Model, checkpoint: Reference, errors: list[AuditError]
-) -> Conversion | Absent:
-    if checkpoint is None:
-        return Absent(NO_REFERENCE)
-    if isinstance(checkpoint, AuditError):
-        errors.append(ReferenceUnavailableError(checkpoint.message, where=checkpoint.where))
-        return Absent("no reference could be read")
-    if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
-        message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
-        errors.append(ReferenceUnavailableError(message))
-    becomes: str | Absent
-    fields = _expected_fields(checkpoint, errors)
-    if isinstance(fields, Absent):
-        becomes = fields
-    else:
-        becomes = fields.architecture
-        if becomes != model.gguf.architecture:
-            has = model.gguf.architecture
-            fields = Absent(f"the reference becomes {becomes!r}, the file is {has!r}")
-    return Conversion(
-        model=model,
-        checkpoint=checkpoint,
-        expected_architecture=becomes,
-        expected_fields=fields,
-        expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
-        ideal=_ideal(checkpoint),
-        load_splitting=lambda: _splitting(checkpoint),
-        load_names=lambda: _names(checkpoint),
-    )
+def _file_type(gguf: Gguf) -> str | None:
+    """Return llama-quantize's name for what the file says of its quantization."""
+    number = gguf.integer("general.file_type")
+    return None if number is None else FILE_TYPES.get(number)
+
+
+def _implied(fields: Fields, kind: SubjectKind) -> CacheLayout | Refused | Absent:
+    """Return what llama.cpp keeps for a file, or that it refuses it; AuditError."""
+    try:
+        return arch.implied_layout(fields)
+    except Refused as error:
+        # A vocabulary by itself needs no hyper-parameters.
+        return Absent(error.message) if kind == "vocabulary" else error
+
+
+def _expected_fields(checkpoint: Checkpoint) -> Fields | Absent:
+    """Return the metadata of a right conversion; AuditError."""
+    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
+        return checkpoint.config
+    fields = expected_fields(checkpoint)
+    if checkpoint.gguf is not None:
+        # Nobody has checked that file: rules may take its types for granted.
+        with contextlib.suppress(UnknownArchitectureError):
+            arch.implied_layout(fields)
+    return fields
+
+
+def _expected_layout(fields: Fields) -> CacheLayout | Absent:
+    try:
+        return arch.implied_layout(fields)
+    except AuditError as error:
+        return Absent(f"llama.cpp wouldn't load a right conversion: {error.message}")
+
+
+def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
+    if isinstance(checkpoint.config, Absent):
+        return checkpoint.config
+    try:
+        return arch.ideal_layout(checkpoint.config)
+    except AuditError as error:
+        return Absent(error.message)
 
 
 def _splitting(checkpoint: Checkpoint) -> Splitting | Absent:
@@ -257,73 +323,3 @@ def _names(checkpoint: Checkpoint) -> tuple[str, ...] | Absent:
     from gguf_audit.probes import tokenizer
 
     return tokenizer.names_by_ids(files)
-
-
-def _tokenised(conversion: Conversion, model: Path) -> Conversion:
-    """Return a conversion whose tokenizers are run when somebody asks for that."""
-    files = conversion.checkpoint.tokenizer_files
-
-    def tokenise() -> Tokenisation | Absent:
-        if isinstance(files, Absent):
-            return files
-        from gguf_audit.probes import tokenizer
-
-        return tokenizer.compare(files, model)
-
-    return replace(conversion, load_tokenisation=tokenise)
-
-
-def _expected_fields(checkpoint: Checkpoint, errors: list[AuditError]) -> Fields | Absent:
-    if isinstance(checkpoint.config, Absent) and checkpoint.gguf is None:
-        return checkpoint.config
-    try:
-        fields = expected_fields(checkpoint)
-        if checkpoint.gguf is not None:
-            # Nobody has checked that file: rules may take its types for granted.
-            with contextlib.suppress(UnknownArchitectureError):
-                arch.implied_layout(fields)
-    except AuditError as error:
-        errors.append(error)
-        return Absent(error.message)
-    return fields
-
-
-def _expected_layout(fields: Fields) -> CacheLayout | Absent:
-    try:
-        return arch.implied_layout(fields)
-    except AuditError as error:
-        return Absent(f"llama.cpp wouldn't load a right conversion: {error.message}")
-
-
-def _ideal(checkpoint: Checkpoint) -> CacheLayout | Absent:
-    if isinstance(checkpoint.config, Absent):
-        return checkpoint.config
-    try:
-        return arch.ideal_layout(checkpoint.config)
-    except AuditError as error:
-        return Absent(error.message)
-
-
-def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:
-    """Yield an error for each reason why required parts of the reference aren't there.
-
-    A reference that can't be read has said so itself; what a part of it raises is yielded
-    as it is, so that who has met it already knows it again.
-    """
-    if isinstance(reference, AuditError):
-        return
-    reasons: dict[str, list[Part]] = {}
-    for part in sorted(Part(name) for name in require):
-        try:
-            reason = _missing(part, reference)
-        except AuditError as error:
-            yield error
-        else:
-            if reason is not None:
-                reasons.setdefault(reason, []).append(part)
-    for reason, parts in reasons.items():
-        yield ReferenceUnavailableError(f"--require {','.join(parts)}: {reason}")
-
-
-def _missing(part: Part, reference: Checkpoint | None) -> str | None:
-    return "no reference was given" if reference is None else why_missing(reference, part)

@@ -27,10 +27,7 @@ from gguf_audit.where import Where
 if TYPE_CHECKING:
     from gguf_audit.sources.hub import Hub
 
-__all__ = ["AUTO", "References", "open_checkpoint"]
-
-#: The reference that each file names itself.
-AUTO = "auto"
+__all__ = ["References", "open_checkpoint"]
 
 _SOURCES = (
     "general.source.huggingface.repository",

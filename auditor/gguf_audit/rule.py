@@ -11,7 +11,13 @@ from typing import Literal, assert_never
 
 from msgspec import Struct, field
 
-from gguf_audit.errors import LimitError
+from gguf_audit.errors import (
+    AuditError,
+    LimitError,
+    MalformedError,
+    ReferenceUnavailableError,
+    SourceError,
+)
 from gguf_audit.evidence import (
     Companion,
     CompanionKind,
@@ -53,7 +59,7 @@ __all__ = [
     "SkipKind",
     "fingerprint",
     "fix_command",
-    "kept_to",
+    "heard",
     "repair_to_dict",
 ]
 
@@ -245,20 +251,6 @@ class Rule(Struct, frozen=True, kw_only=True):
     authority: str
 
 
-def kept_to(rule: Rule, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
-    """Yield what a rule says, as long as it keeps to the levels that it declares.
-
-    Raises ValueError for another level: a gate relies on what the catalogue says; and
-    LimitError where it never ends.
-    """
-    for count, outcome in enumerate(outcomes):
-        if count == LIMITS.findings_of_rule:
-            raise LimitError(f"more than {count:,} faults, the rest is not told")
-        if isinstance(outcome, Hit) and outcome.level not in rule.levels:
-            raise ValueError(f"a finding of level {outcome.level.value}, which {rule.id} lacks")
-        yield outcome
-
-
 SkipKind = Literal["not-applicable", "no-evidence", "limit", "crashed"]
 
 
@@ -272,6 +264,43 @@ class Skip(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, object]:
         """Return the skip in the shape of the JSON report."""
         return {"rule": self.rule, "kind": self.kind, "reason": self.reason}
+
+
+def heard(
+    rule: Rule, outcomes: Iterator[Outcome], missed: Callable[[AuditError], None]
+) -> Iterator[Hit | Skip]:
+    """Yield what a rule says, and why it says no more.
+
+    Whatever it raises is such a reason: one broken rule must not hide what the others
+    find. ``missed`` is told what couldn't be read, for arrays, tokenizers and tensor lists
+    are read when a rule first asks for them.
+    """
+    try:
+        for outcome in _kept_to(rule, outcomes):
+            if isinstance(outcome, NoEvidence):
+                yield Skip(rule=rule.id, kind=outcome.kind, reason=outcome.reason)
+            else:
+                yield outcome
+    except (LimitError, MalformedError, ReferenceUnavailableError, SourceError) as error:
+        missed(error)
+        kind: SkipKind = "limit" if isinstance(error, LimitError) else "no-evidence"
+        yield Skip(rule=rule.id, kind=kind, reason=error.message)
+    except Exception as error:
+        yield Skip(rule=rule.id, kind="crashed", reason=f"{type(error).__name__}: {error}")
+
+
+def _kept_to(rule: Rule, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
+    """Yield what a rule says, as long as it keeps to the levels that it declares.
+
+    Raises ValueError for another level: a gate relies on what the catalogue says; and
+    LimitError where it never ends.
+    """
+    for count, outcome in enumerate(outcomes):
+        if count == LIMITS.findings_of_rule:
+            raise LimitError(f"more than {count:,} faults, the rest is not told")
+        if isinstance(outcome, Hit) and outcome.level not in rule.levels:
+            raise ValueError(f"a finding of level {outcome.level.value}, which {rule.id} lacks")
+        yield outcome
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gguf_audit.errors import AuditError
 from gguf_audit.evidence import (
     Digest,
     PairSubject,
@@ -28,7 +29,6 @@ from gguf_audit.naming import LABEL
 from gguf_audit.rule import (
     Finding,
     Hit,
-    NoEvidence,
     OnPair,
     OnSet,
     OnUpload,
@@ -37,9 +37,9 @@ from gguf_audit.rule import (
     Severity,
     Skip,
     fix_command,
-    kept_to,
+    heard,
 )
-from gguf_audit.verdict import SubjectReport
+from gguf_audit.verdict import Problem, SubjectReport
 
 __all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]
 
@@ -150,22 +150,20 @@ def audit_set(
     """
     findings: list[Finding] = []
     skips: list[Skip] = []
+    errors: list[AuditError] = []
     for rule in rules:
-        try:
-            for outcome in kept_to(rule, _said(rule, subject)):
-                if isinstance(outcome, NoEvidence):
-                    skips.append(Skip(rule=rule.id, kind=outcome.kind, reason=outcome.reason))
-                else:
-                    findings.append(_finding(rule, outcome, severities))
-        except Exception as error:
-            # One broken rule must not hide what the others find.
-            reason = f"{type(error).__name__}: {error}"
-            skips.append(Skip(rule=rule.id, kind="crashed", reason=reason))
+        for told in heard(rule, _said(rule, subject), errors.append):
+            match told:
+                case Hit():
+                    findings.append(_finding(rule, told, severities))
+                case Skip():
+                    skips.append(told)
     if not findings and not skips and not isinstance(subject, UploadSubject):
         return None
     return SubjectReport(
         target=subject.repository if isinstance(subject, UploadSubject) else subject.folder,
         kind="set",
+        errors=tuple(map(Problem.of, errors)),
         architecture=subject.architecture if isinstance(subject, SetSubject) else None,
         findings=tuple(findings),
         skips=tuple(skips),
@@ -175,13 +173,13 @@ def audit_set(
 def _said(rule: Rule, subject: SetSubject | PairSubject | UploadSubject) -> Iterator[Outcome]:
     match rule.check, subject:
         case OnSet(check), SetSubject():
-            return check(subject, Settings())
+            yield from check(subject, Settings())
         case OnPair(check), PairSubject():
-            return check(subject, Settings())
+            yield from check(subject, Settings())
         case OnUpload(check), UploadSubject():
-            return check(subject, Settings())
+            yield from check(subject, Settings())
         case _:
-            return iter(())
+            return
 
 
 def _finding(rule: Rule, hit: Hit, severities: Mapping[str, Severity]) -> Finding:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gguf_audit.checkpoint import ReferenceOrigin
 from gguf_audit.errors import AuditError, UnknownArchitectureError
@@ -126,9 +127,12 @@ class Problem(Struct, frozen=True, kw_only=True):
     where: Where
 
     @classmethod
-    def of(cls, error: AuditError) -> Problem:
-        """Take an exception's reason."""
-        return cls(code=error.code, message=error.message, where=error.where)
+    def of(cls, error: AuditError, *, file: str | None = None) -> Problem:
+        """Take an exception's reason, and ``file`` for its place where it names none."""
+        where = error.where
+        if where.file is None:
+            where = replace(where, file=file)
+        return cls(code=error.code, message=error.message, where=where)
 
     def to_dict(self) -> dict[str, object]:
         """Return the reason in the shape of the JSON report."""

@@ -12,6 +12,7 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.verdict import Report
 from surgery import cut_end, operate
 
@@ -46,7 +47,9 @@ def broken(tmp_path: Path) -> Iterator[Path]:
 
 
 def audited(path: Path, *, against: str | None) -> Report:
-    return audit_targets([str(path)], against=against, rules=catalogue.load(), lengths=(32768,))
+    return audit_targets(
+        [str(path)], Mandate(against=against, rules=catalogue.load(), lengths=(32768,))
+    )
 
 
 def found(report: Report) -> list[tuple[str, str, str | None, object, object]]:

@@ -12,6 +12,7 @@ from engine_subjects import CONFIG, KEYS
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf
 from gguf_audit.verdict import SubjectReport
@@ -42,7 +43,9 @@ def audited(folder: Path, name: str, keys: Mapping[str, FieldValue]) -> SubjectR
     write_tokenizer(checkpoint, *PUBLISHED[name])
     tensors = [TensorSpec("token_embd.weight", (64, count))]
     file = write_gguf(folder / "model.gguf", {**KEYS, **keys}, tensors)
-    [report] = audit_targets([str(file)], against=str(checkpoint), rules=RULES, probe=True).subjects
+    [report] = audit_targets(
+        [str(file)], Mandate(against=str(checkpoint), rules=RULES, probe=True)
+    ).subjects
     return report
 
 

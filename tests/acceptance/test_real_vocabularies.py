@@ -16,6 +16,7 @@ from gguf_audit import catalogue, open_gguf
 from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.gguf import Gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.probes.llama_cpp import find_library, tokenize
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS, pre_tokenizer
@@ -54,7 +55,7 @@ def vocabularies(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_no_vocabulary_of_llama_cpp_is_wrong(vocabularies: list[Path]) -> None:
-    report = audit_targets([str(path) for path in vocabularies], rules=catalogue.load())
+    report = audit_targets([str(path) for path in vocabularies], Mandate(rules=catalogue.load()))
     assert len(report.subjects) == COUNT
     assert {subject.kind for subject in report.subjects} == {"vocabulary"}
     assert [hit.message for hit in report.findings if hit.severity.value != "info"] == []

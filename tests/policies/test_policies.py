@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gguf_audit.gathering import REQUIRABLE
+from gguf_audit.expectation import REQUIRABLE
 from gguf_audit.policies import Budget, Policy, PolicyError, Suppression, matches
 from gguf_audit.policies.quantizations import bits_of
 from gguf_audit.policies.reading import PROFILES, parse_policy, profile, read_policy

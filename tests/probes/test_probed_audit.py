@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import engine
+from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.probes import llama_cpp
 from gguf_audit.rule import Severity, Skip
@@ -46,7 +47,7 @@ def audit(
 ) -> tuple[SubjectReport, int]:
     monkeypatch.setattr(llama_cpp, "probe", installed.probe)
     rules = {RULE.id: RULE}
-    report = engine.audit_targets([str(path)], rules=rules, lengths=lengths, probe=probe)
+    report = engine.audit_targets([str(path)], Mandate(rules=rules, lengths=lengths, probe=probe))
     (subject,) = report.subjects
     return subject, report.exit_code()
 

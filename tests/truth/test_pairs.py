@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.engine import audit_targets
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Rule, Severity
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules import load
@@ -53,7 +54,7 @@ INVENTED = invented() | {"smolvlm"}
 
 
 def audited(file: Path) -> SubjectReport:
-    report = audit_targets([str(file)], against=str(file.parent / "hf"), rules=RULES)
+    report = audit_targets([str(file)], Mandate(against=str(file.parent / "hf"), rules=RULES))
     [subject] = report.subjects
     return subject
 
@@ -83,7 +84,7 @@ def test_every_conversion_is_covered() -> None:
 
 def test_a_misconversion_is_found() -> None:
     file = SHARED / "pairs_bad" / "nomic_bert.gguf"
-    [subject] = audit_targets([str(file)], rules=RULES).subjects
+    [subject] = audit_targets([str(file)], Mandate(rules=RULES)).subjects
     found = {(each.rule, each.where.key, str(each.expected)) for each in subject.findings}
     assert found == {
         ("ARCH003", "nomic-bert.block_count", "3"),

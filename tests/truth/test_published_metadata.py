@@ -19,6 +19,7 @@ from gguf_audit.engine import audit_targets
 from gguf_audit.fields import Fields
 from gguf_audit.formats.card import list_cards
 from gguf_audit.gguf import Scalar, ValueType
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Rule, Severity
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import SubjectReport
@@ -169,7 +170,7 @@ def test_there_are_dumps() -> None:
 
 @pytest.mark.parametrize("name", DUMPS)
 def test_a_published_file_by_itself_raises_no_alarm(name: str, tmp_path: Path) -> None:
-    [subject] = audit_targets([write(name, tmp_path)], rules=RULES).subjects
+    [subject] = audit_targets([write(name, tmp_path)], Mandate(rules=RULES)).subjects
     found = alarms(subject, name)
     assert {rule for rule, _ in found} == ({"KV107"} if unpacked(name) else set()), found
 
@@ -181,7 +182,7 @@ WITH_CARDS = [name for name in DUMPS if plain(name, "general.name") in CARDS]
 def test_a_published_file_against_its_card_raises_no_alarm(name: str, tmp_path: Path) -> None:
     card = CARDS[str(plain(name, "general.name"))]
     assert card in list_cards()
-    [subject] = audit_targets([write(name, tmp_path)], against=card, rules=RULES).subjects
+    [subject] = audit_targets([write(name, tmp_path)], Mandate(against=card, rules=RULES)).subjects
     found = alarms(subject, name)
     assert {rule for rule, _ in found} == ({"KV102"} if unpacked(name) else set()), found
 

@@ -19,8 +19,12 @@ from gguf_audit.cli.progress import progress_bar
 from gguf_audit.cli.reports import Format, Output, open_outputs, render
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gguf_audit.mandate import Mandate
     from gguf_audit.policies import Policy
     from gguf_audit.report.style import Style
+    from gguf_audit.rule import Rule
 
 __all__ = ["HELP", "command"]
 
@@ -275,50 +279,30 @@ def command(
 
 
 def _check(wanted: _Wanted) -> int:
+    """Audit, write what was asked for, and return the exit code."""
     from gguf_audit import catalogue, engine
-    from gguf_audit.gathering import REQUIRABLE
+    from gguf_audit.expectation import REQUIRABLE
     from gguf_audit.rule import Severity
 
     if wanted.quiet and wanted.verbose:
         raise typer.BadParameter("choose one", param_hint="-q / -v")
     part = None if wanted.shard is None else _part(wanted.shard)
-    lengths, require = _lengths(wanted.ctx), _evidence(wanted.require)
+    lengths = _lengths(wanted.ctx)
+    _refuse_unknown_evidence(wanted.require)
     outputs, sums = open_outputs(wanted.format, wanted.output, wanted.report, wanted.sums)
     installed = catalogue.load()
     governed = policies.govern(
         wanted.governed_by, lengths=lengths, rules=installed, requirable=REQUIRABLE
     )
-    if (policy := governed.policy) is not None:
-        wanted = _under(wanted, policy)
-        require |= frozenset(policy.require)
-    try:
-        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
-        severities = catalogue.levels(installed, wanted.severity)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    if not rules:
-        raise typer.BadParameter("no rule is left to run", param_hint="--select / --ignore")
+    if governed.policy is not None:
+        wanted = _under(wanted, governed.policy)
+    mandate = _mandate(wanted, installed, governed.policy)
     with progress_bar(sys.stderr, wanted=not wanted.quiet) as progress:
         report = engine.audit_targets(
-            wanted.targets,
-            against=wanted.against,
-            rules=rules,
-            ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
-            insisted=rules.keys() if wanted.select else frozenset(),
-            severities=severities,
-            lengths=lengths,
-            require=require,
-            probe=wanted.probe,
-            policy=policy,
-            jobs=wanted.jobs,
-            part=part,
-            progress=progress,
-            matches=None if wanted.matches is None else str(wanted.matches),
-            whole=sums is not None,
-            debug=wanted.debug,
+            wanted.targets, mandate, jobs=wanted.jobs, part=part, progress=progress
         )
-    report = governed.judge(report, ran=rules.keys())
-    pages = {code: catalogue.page(rule) for code, rule in rules.items()}
+    report = governed.judge(report, ran=mandate.rules.keys())
+    pages = {code: catalogue.page(rule) for code, rule in mandate.rules.items()}
     fail_on = wanted.fail_on or FailOn.ERROR
     lowest = None if fail_on is FailOn.NEVER else Severity(fail_on)
     texts = [
@@ -342,6 +326,34 @@ def _check(wanted: _Wanted) -> int:
     return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
 
 
+def _mandate(wanted: _Wanted, installed: Mapping[str, Rule], policy: Policy | None) -> Mandate:
+    """Return what the engine is asked to do; BadParameter for a rule that nobody knows."""
+    from gguf_audit import catalogue
+    from gguf_audit.mandate import Mandate
+
+    try:
+        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
+        severities = catalogue.levels(installed, wanted.severity)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if not rules:
+        raise typer.BadParameter("no rule is left to run", param_hint="--select / --ignore")
+    return Mandate(
+        rules=rules,
+        ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
+        insisted=rules.keys() if wanted.select else frozenset(),
+        severities=severities,
+        against=wanted.against,
+        require=frozenset(wanted.require),
+        policy=policy,
+        lengths=_lengths(wanted.ctx),
+        probe=wanted.probe,
+        matches=None if wanted.matches is None else str(wanted.matches),
+        whole=wanted.sums is not None,
+        debug=wanted.debug,
+    )
+
+
 def _under(wanted: _Wanted, policy: Policy) -> _Wanted:
     """Return what is wanted under a policy: it says what the command line doesn't."""
     levels = (f"{code}={level}" for code, level in policy.severity.items())
@@ -351,6 +363,7 @@ def _under(wanted: _Wanted, policy: Policy) -> _Wanted:
         ignore=wanted.ignore or [*policy.ignore],
         severity=[*levels, *wanted.severity],
         fail_on=wanted.fail_on or (None if policy.fail_on is None else FailOn(policy.fail_on)),
+        require=[*wanted.require, *policy.require],
     )
 
 
@@ -385,10 +398,9 @@ def _part(shard: str) -> tuple[int, int]:
     return int(found["number"]), int(found["parts"])
 
 
-def _evidence(items: list[str]) -> frozenset[str]:
-    from gguf_audit.gathering import REQUIRABLE
+def _refuse_unknown_evidence(items: list[str]) -> None:
+    from gguf_audit.expectation import REQUIRABLE
 
     if unknown := [item for item in items if item not in REQUIRABLE]:
         what = f"{unknown[0]!r} is none of {', '.join(REQUIRABLE)}"
         raise typer.BadParameter(what, param_hint="--require")
-    return frozenset(items)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-
-from msgspec.structs import replace
+from typing import Literal
 
 import gguf_audit
 from gguf_audit.engine import RUNTIMES
@@ -74,11 +73,5 @@ def _is_model(target: str) -> bool:
     return source.size < len(MAGIC) or source.read(0, len(MAGIC)) == MAGIC or path.suffix == ".gguf"
 
 
-def _unread(target: str, kind: str, error: AuditError) -> Overview:
-    if error.where.file is None:
-        error.where = replace(error.where, file=target)
-    return Overview(
-        target=target,
-        kind="reference" if kind == "reference" else "other",
-        errors=(Problem.of(error),),
-    )
+def _unread(target: str, kind: Literal["reference", "other"], error: AuditError) -> Overview:
+    return Overview(target=target, kind=kind, errors=(Problem.of(error, file=target),))

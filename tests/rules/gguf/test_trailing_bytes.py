@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from gguf_audit.engine import audit_targets
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.formats.gguf import read_gguf
+from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Hit, Replace, Severity
 from gguf_audit.sources import MemorySource
 from gguf_audit.testing import FieldValue, TensorSpec, build_gguf
@@ -39,7 +40,7 @@ def test_silent_for_a_header_alone(tmp_path: Path, data: str) -> None:
     for tensors in (TWO, []):
         made = build_gguf(KEYS, tensors, data="zeros" if data == "zeros" else "none")
         (tmp_path / "model.gguf").write_bytes(made)
-        report = audit_targets([str(tmp_path / "model.gguf")], rules={RULE.id: RULE})
+        report = audit_targets([str(tmp_path / "model.gguf")], Mandate(rules={RULE.id: RULE}))
         assert [subject.findings for subject in report.subjects] == [()]
 
 
@@ -78,7 +79,7 @@ def test_fires_for_bytes_behind_a_header_alone(tmp_path: Path) -> None:
     # A program behind a vocabulary.
     file = tmp_path / "model.gguf"
     file.write_bytes(build_gguf(KEYS) + b"\x7fELF" * 64)
-    [subject] = audit_targets([str(file)], rules={RULE.id: RULE}).subjects
+    [subject] = audit_targets([str(file)], Mandate(rules={RULE.id: RULE})).subjects
     [finding] = subject.findings
     assert "with its header, " in finding.message
     assert finding.actual == file.stat().st_size

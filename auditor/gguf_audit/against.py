@@ -1,0 +1,97 @@
+"""What each file is held against: what ``--against`` or a policy says, or the file itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+from gguf_audit.checkpoint import Checkpoint
+from gguf_audit.errors import AuditError, ReferenceUnavailableError
+from gguf_audit.expectation import Part, why_missing
+from gguf_audit.gguf import Gguf
+from gguf_audit.targets import Located
+
+if TYPE_CHECKING:
+    from gguf_audit.policies import Policy
+    from gguf_audit.reference import References
+
+__all__ = ["AUTO", "Against", "Reference", "unmet"]
+
+#: Instead of a reference: the one that each file names itself.
+AUTO = "auto"
+#: The reference, the reason why it can't be had, or ``None`` if none was asked for.
+Reference = Checkpoint | AuditError | None
+
+
+class Against:
+    """The references of one run, each of them opened once."""
+
+    def __init__(self, against: str | None, policy: Policy | None) -> None:
+        """Open what all files are held against; a policy speaks where ``against`` doesn't."""
+        self._against = against
+        self._policy = policy
+        self._references: References | None = None
+        #: What every file is held against; ``None`` too where that depends on the file.
+        self.common: Reference = None
+        if against is None and (policy is None or not policy.references):
+            return
+        # Only who compares pays for what opens checkpoints, cards and the Hub.
+        from gguf_audit.reference import References
+
+        self._references = References()
+        if against is not None and against != AUTO:
+            try:
+                self.common = self._references.open(against)
+            except AuditError as error:
+                self.common = error
+
+    def of(self, gguf: Gguf, located: Located) -> Reference:
+        """Return what one file is held against."""
+        if self.common is not None or self._references is None:
+            return self.common
+        against = self._against
+        if against is None and self._policy is not None:
+            against = self._policy.reference_of(located.name)
+        if against is None:
+            return None
+        try:
+            if against == AUTO:
+                return self._references.named_by(gguf, located.base_model)
+            return self._references.open(against)
+        except AuditError as error:
+            return error
+
+    def read_ahead(self) -> None:
+        """Read what is common now: once, and not in every process that is forked."""
+        if isinstance(self.common, Checkpoint):
+            for read in (self.common.load_tokenizer, self.common.load_tensors):
+                # Whoever needs it meets the error again, and says so.
+                with contextlib.suppress(Exception):
+                    read()
+
+
+def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:
+    """Yield an error for each reason why required parts of the reference aren't there.
+
+    A reference that can't be read has said so itself; what a part of it raises is yielded
+    as it is, so that who has met it already knows it again.
+    """
+    if isinstance(reference, AuditError):
+        return
+    reasons: dict[str, list[Part]] = {}
+    for part in sorted(Part(name) for name in require):
+        try:
+            reason = _missing(part, reference)
+        except AuditError as error:
+            yield error
+        else:
+            if reason is not None:
+                reasons.setdefault(reason, []).append(part)
+    for reason, parts in reasons.items():
+        yield ReferenceUnavailableError(f"--require {','.join(parts)}: {reason}")
+
+
+def _missing(part: Part, reference: Checkpoint | None) -> str | None:
+    return "no reference was given" if reference is None else why_missing(reference, part)
