@@ -3,7 +3,7 @@
 # make check       format, lint, types, floors, documentation, wheel, tests: what CI runs
 # make truth       tests against measured tables, where they are at hand (TRUTH=folder)
 # make acceptance  tests on a real model of 250 MB and on a real llama.cpp
-# make bench       opening a header beside gguf-py, a thousand in one run, the command against its budget
+# make bench       what a check takes against its budgets, beside gguf-py and programs of others
 # make fuzz        a million hostile inputs for each reader (RUNS=number)
 # make docs        write the generated pages again
 
@@ -11,9 +11,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 TRUTH  ?= ../shared
 RUNS   ?= 1000000
+# What others look at a file with, in the versions that our figures stand beside.
+OTHERS := gguf-inspect==0.1.0 c4nary==0.3.1
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install -qq --disable-pip-version-check
-CODE   := auditor rules fixtures tests docs
+CODE   := auditor rules fixtures benchmarks tests docs
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types floors docs docs-check wheel truth acceptance bench fuzz clean
@@ -84,15 +86,21 @@ truth: $(VENV)/.dev
 acceptance: $(VENV)/.acceptance
 	@$(BIN)/pytest -q -m acceptance
 
+build/others/.installed: Makefile
+	@echo "installing $(OTHERS) into build/others"
+	@rm -rf build/others
+	@{ $(PYTHON) -m venv build/others && build/others/bin/python -m pip install -qq --disable-pip-version-check \
+	  $(OTHERS) && touch $@; } || echo "they can't be installed"
+
 # What is installed from a wheel has its bytecode; a checkout may have none.
-bench: $(VENV)/.runtime
+bench: $(VENV)/.runtime build/others/.installed
 	@$(BIN)/python -m compileall -q auditor rules
 	@$(BIN)/python fixtures/build.py build/demo gemma-3-270m
-	@$(BIN)/python benchmarks/bench_open.py
-	@$(BIN)/python benchmarks/bench_many.py
-	@$(BIN)/python docs/bench.py build/demo/gemma-3-270m.gguf
-	@$(BIN)/python benchmarks/bench_against.py build/demo/gemma-3-270m.gguf
-	@$(BIN)/python benchmarks/bench_tokenizer.py
+	@$(BIN)/python benchmarks/models.py build/bench
+	@failed=0; for each in \
+	  'check.py build/demo/gemma-3-270m.gguf build/bench/*.gguf' open.py many.py \
+	  'against.py build/demo/gemma-3-270m.gguf' tokenizer.py; do \
+	  $(BIN)/python benchmarks/bench_$$each || failed=1; done; exit $$failed
 
 $(VENV)/.fuzz: $(VENV)/.dev
 	@echo "installing the fuzzer into $(VENV)"

@@ -9,9 +9,6 @@ config and the weights' header; their data is a hole.
 from __future__ import annotations
 
 import json
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,12 +17,12 @@ from pathlib import Path
 from gguf_audit import open_gguf
 from gguf_audit.formats.card import find_card
 from gguf_audit.gguf import Gguf
+from measuring import is_within
 
 REFERENCE = "google/gemma-3-270m"
 #: CPU seconds of one run, its start included, and bytes at its peak.
 MOST_SECONDS = 0.8
 MOST_BYTES = 80 << 20
-RUNS = 7
 #: What the converter calls Gemma 3's tensors -> the checkpoint.
 NAMES = {
     "token_embd": "model.embed_tokens",
@@ -72,32 +69,17 @@ def _stored(gguf: Gguf) -> Iterator[tuple[str, list[int]]]:
         yield f"{prefix}{NAMES[parts[-2]]}.weight", list(reversed(tensor.shape))
 
 
-def cost(command: list[str]) -> tuple[float, int]:
-    """Return CPU seconds and peak bytes of one run that finds nothing wrong."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"exit code {process.returncode}: {' '.join(command)}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit
-
-
 def main() -> int:
     """Print both medians; 1 if one is over its budget."""
     file = sys.argv[1]
-    program = str(Path(sys.executable).with_name("gguf-audit"))
     with tempfile.TemporaryDirectory() as folder:
         write_checkpoint(Path(folder), open_gguf(file))
-        runs = [cost([program, "check", file, "--against", folder]) for _ in range(RUNS)]
-    seconds = statistics.median(each for each, _ in runs)
-    size = statistics.median(each for _, each in runs)
-    over = seconds > MOST_SECONDS or size > MOST_BYTES
-    print(
-        f"{seconds:.3f} s and {size / (1 << 20):.0f} MiB, {'OVER' if over else 'within'} "
-        f"{MOST_SECONDS:.2f} s and {MOST_BYTES >> 20} MiB: gguf-audit check {file} --against a folder"
-    )
-    return int(over)
+        return not is_within(
+            ["check", file, "--against", folder],
+            f"check {file} --against a folder",
+            most_seconds=MOST_SECONDS,
+            most_bytes=MOST_BYTES,
+        )
 
 
 if __name__ == "__main__":

@@ -66,11 +66,12 @@ def test_the_wheel_carries_its_licence(wheel: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in contents(wheel))
 
 
-def test_the_sdist_has_what_the_tests_need(built: Path) -> None:
+def test_the_sdist_has_what_make_needs(built: Path) -> None:
     [sdist] = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"Makefile", "README.md", "fixtures/build.py", "docs/generate.py", "tests/conftest.py"}
+    wanted |= {"benchmarks/bench_check.py", "benchmarks/chat_template.jinja"}
     assert wanted <= names
 
 
