@@ -5,10 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 
 from public_reports import TOLD
-from test_public_faults import INVENTED, METADATA, MODELS
 from test_public_headers import CASES as HEADERS
+from test_public_metadata_faults import METADATA
 from test_public_pre_tokenizers import CASES as PRE_TOKENIZERS
 from test_public_template_faults import CASES as TEMPLATES
+from test_public_tensor_faults import INVENTED, MODELS
 
 PERMUTED = "how rows are permuted for RoPE is in the weights: names and shapes stay the same"
 SCALES = "a scale that is no number is in the blocks of a tensor, and blocks aren't read"
@@ -63,8 +64,8 @@ REPORTS = {
 
 
 def test_every_report_is_made_again_once_or_cannot_be_seen() -> None:
-    for module in ("test_public_companion_faults", "test_public_vocabularies"):
-        import_module(module)  # notes its tests in TOLD
+    for family in ("companion_faults", "file_faults", "right_files", "vocabularies"):
+        import_module(f"test_public_{family}")  # notes its tests in TOLD
     tables = (METADATA, MODELS, INVENTED, PRE_TOKENIZERS, TEMPLATES, HEADERS)
     of_cases = [each.rows for cases in tables for each in cases]
     made = " ".join([*TOLD.values(), *of_cases]).split()
