@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit.errors import MalformedError
+from gguf_audit.json_values import as_json
 from gguf_audit.rule import Severity, Skip, SkipKind
-from gguf_audit.verdict import Problem, Status, SubjectReport, Summary, as_json
+from gguf_audit.verdict import Problem, Status, SubjectReport, Summary
 from gguf_audit.where import Where
 from report_examples import CONTEXT, LOST, UNREADABLE, WINDOW_LOST, report
 

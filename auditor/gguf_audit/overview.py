@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
+from gguf_audit.json_values import as_json, without_surrogates
 from gguf_audit.layout import CacheLayout
-from gguf_audit.verdict import (
-    FileSummary,
-    Problem,
-    ReferenceFacts,
-    SubjectKind,
-    as_json,
-    without_surrogates,
-)
+from gguf_audit.verdict import FileSummary, Problem, ReferenceFacts, SubjectKind
 
 __all__ = ["Entry", "EntryOrigin", "Group", "KeptAt", "KeptCache", "Overview", "Shown"]
 
@@ -73,12 +68,7 @@ class KeptAt(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """Return the row in the shape of the JSON document."""
-        return {
-            "tokens": self.tokens,
-            "implied": self.implied,
-            "ideal": self.ideal,
-            "full_attention": self.full_attention,
-        }
+        return asdict(self)
 
 
 class KeptCache(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal, assert_never
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from gguf_audit.errors import (
     AuditError,
@@ -263,7 +264,7 @@ class Skip(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """Return the skip in the shape of the JSON report."""
-        return {"rule": self.rule, "kind": self.kind, "reason": self.reason}
+        return asdict(self)
 
 
 def heard(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from gguf_audit.checkpoint import ReferenceOrigin
 from gguf_audit.errors import AuditError, UnknownArchitectureError
-from gguf_audit.gguf import Array
+from gguf_audit.json_values import as_json, cut, without_surrogates
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
 from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
@@ -35,9 +34,7 @@ __all__ = [
     "SubjectKind",
     "SubjectReport",
     "Summary",
-    "as_json",
     "pardoned",
-    "without_surrogates",
 ]
 
 #: Reason of a rule that didn't look because nobody gave a reference. Nothing that was
@@ -88,7 +85,7 @@ class ReferenceFacts(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """Return the reference in the shape of the JSON report."""
-        return {"id": _cut(self.id), "revision": self.revision, "origin": self.origin}
+        return {"id": cut(self.id), "revision": self.revision, "origin": self.origin}
 
 
 class SourceFacts(Struct, frozen=True, kw_only=True):
@@ -108,14 +105,7 @@ class SourceFacts(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """Return the source in the shape of the JSON report."""
-        return {
-            "id": self.id,
-            "revision": self.revision,
-            "origin": self.origin,
-            "note": self.note,
-            "requests": self.requests,
-            "bytes": self.bytes,
-        }
+        return asdict(self)
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -137,7 +127,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, object]:
         """Return the reason in the shape of the JSON report."""
         where = _where_to_dict(self.where)
-        return {"code": self.code, "message": _cut(self.message), "where": where}
+        return {"code": self.code, "message": cut(self.message), "where": where}
 
 
 class BytesAt(Struct, frozen=True, kw_only=True):
@@ -152,13 +142,7 @@ class BytesAt(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, object]:
         """Return the row in the shape of the JSON report."""
-        return {
-            "tokens": self.tokens,
-            "implied": self.implied,
-            "expected": self.expected,
-            "ideal": self.ideal,
-            "full_attention": self.full_attention,
-        }
+        return asdict(self)
 
 
 class CacheReport(Struct, frozen=True, kw_only=True):
@@ -294,7 +278,7 @@ class SubjectReport(Struct, frozen=True, kw_only=True):
             "cache": None if self.cache is None else self.cache.to_dict(),
             "probe": None if self.probe is None else self.probe.to_dict(),
             "findings": [_finding_to_dict(finding) for finding in self.findings],
-            "skips": [{**skip.to_dict(), "reason": _cut(skip.reason)} for skip in self.skips],
+            "skips": [{**skip.to_dict(), "reason": cut(skip.reason)} for skip in self.skips],
             "suppressed": [each.to_dict() for each in self.suppressed],
         }
         return cast("dict[str, object]", without_surrogates(document))
@@ -315,14 +299,7 @@ class Summary(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, int]:
         """Return the counts in the shape of the JSON report."""
-        return {
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "infos": self.infos,
-            "not_audited": self.not_audited,
-            "skipped": self.skipped,
-            "suppressed": self.suppressed,
-        }
+        return asdict(self)
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -408,69 +385,12 @@ def pardoned(*, allow_unknown: bool) -> frozenset[str]:
     return frozenset({UnknownArchitectureError.code}) if allow_unknown else frozenset()
 
 
-def as_json(value: object) -> object:
-    """Return a value from a file as bounded JSON.
-
-    An array or object of more than ``LIMITS.shown_items`` becomes ``{"items": [...], "count": n}``,
-    a long string keeps its beginning, a float that JSON can't hold becomes a string
-    (``"NaN"``, ``"Infinity"``), and what is none of JSON's types becomes its ``str``.
-    """
-    match value:
-        case None | bool() | int():
-            return value
-        case float():
-            return value if math.isfinite(value) else _not_finite(value)
-        case str():
-            return _cut(value)
-        case bytes():
-            return _cut(value.hex())
-        case Mapping():
-            mapping = cast("Mapping[object, object]", value)
-            entries = {_cut(str(key)): as_json(mapping[key]) for key in _first(mapping)}
-            if len(entries) == len(mapping):
-                return entries
-            return {"items": entries, "count": len(mapping)}
-        case Array():
-            return {"items": [], "count": value.count}
-        case list() | tuple() | range():
-            items = cast("tuple[object, ...]", value)
-            shown = [as_json(item) for item in _first(items)]
-            if len(items) == len(shown):
-                return shown
-            return {"items": shown, "count": len(items)}
-        case set() | frozenset():
-            members = cast("frozenset[object]", value)
-            return as_json(sorted(members, key=lambda member: (str(type(member)), str(member))))
-        case _:
-            return _cut(str(value))
-
-
-def _first(items: tuple[object, ...] | Mapping[object, object]) -> Iterator[object]:
-    for position, item in enumerate(items):
-        if position == LIMITS.shown_items:
-            return
-        yield item
-
-
-def _not_finite(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
-
-
-def _cut(text: str) -> str:
-    limit = LIMITS.report_characters
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}... ({len(text) - limit} more characters)"
-
-
 def _finding_to_dict(finding: Finding) -> dict[str, object]:
     return {
         "rule": finding.rule,
         "name": finding.name,
         "severity": finding.severity.value,
-        "message": _cut(finding.message),
+        "message": cut(finding.message),
         "where": _where_to_dict(finding.where),
         "key": as_json(finding.where.key),
         "tensor": as_json(finding.where.tensor),
@@ -482,7 +402,7 @@ def _finding_to_dict(finding: Finding) -> dict[str, object]:
         "consequences": _sentences(finding.consequences),
         "repair": None if finding.repair is None else as_json(repair_to_dict(finding.repair)),
         "fix": as_json(finding.fix),
-        "authority": _cut(finding.authority),
+        "authority": cut(finding.authority),
         "help": finding.help,
         "fingerprint": finding.fingerprint,
     }
@@ -495,33 +415,6 @@ def _where_to_dict(where: Where) -> dict[str, object]:
 
 def _sentences(sentences: tuple[str, ...]) -> list[str]:
     """Return the first sentences, and how many there are more."""
-    shown = [_cut(sentence) for sentence in sentences[: LIMITS.shown_items]]
+    shown = [cut(sentence) for sentence in sentences[: LIMITS.shown_items]]
     rest = len(sentences) - len(shown)
     return [*shown, f"and {rest:,} more"] if rest > 0 else shown
-
-
-def without_surrogates(value: object) -> object:
-    r"""Spell out what strict JSON parsers refuse: half of a surrogate pair.
-
-    Bytes that are no UTF-8 come as U+DC80..U+DCFF and turn back into ``\xNN``.
-    """
-    match value:
-        case str():
-            return value if value.isascii() else "".join(map(_spelled, value))
-        case dict():
-            mapping = cast("dict[str, object]", value)
-            return {
-                str(without_surrogates(key)): without_surrogates(item)
-                for key, item in mapping.items()
-            }
-        case list():
-            return [without_surrogates(item) for item in cast("list[object]", value)]
-        case _:
-            return value
-
-
-def _spelled(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
-    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF else character

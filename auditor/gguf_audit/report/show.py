@@ -10,13 +10,13 @@ from importlib import resources
 from typing import cast
 
 from gguf_audit.gguf import Array
+from gguf_audit.json_values import as_json
 from gguf_audit.layout import CacheLayout
 from gguf_audit.overview import Entry, Group, KeptCache, Overview, Shown
 from gguf_audit.report.cache import aligned, mebibytes
 from gguf_audit.report.strip import strip, strip_legend
 from gguf_audit.report.style import Paint, Style, plural
 from gguf_audit.report.wording import ORIGINS
-from gguf_audit.verdict import as_json
 
 __all__ = ["render_json", "render_text", "schema"]
 
