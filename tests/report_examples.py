@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gguf_audit.fields import Origin
+from gguf_audit.finding import Finding, Skip
 from gguf_audit.layout import (
     CacheLayout,
     Chunked,
@@ -17,7 +18,7 @@ from gguf_audit.layout import (
     Sliding,
     StatePart,
 )
-from gguf_audit.rule import Finding, Reconvert, Severity, Skip
+from gguf_audit.rule import Reconvert, Severity
 from gguf_audit.verdict import (
     Accepted,
     BytesAt,

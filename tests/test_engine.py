@@ -26,18 +26,11 @@ from gguf_audit.errors import (
     ReferenceUnavailableError,
     SourceError,
 )
+from gguf_audit.finding import Finding, Skip
 from gguf_audit.gguf import ValueType
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import (
-    Finding,
-    Need,
-    NoEvidence,
-    Outcome,
-    SetKey,
-    Severity,
-    Skip,
-)
+from gguf_audit.rule import Need, NoEvidence, Outcome, SetKey, Severity
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import Problem, ReferenceFacts, Status
 from gguf_audit.where import Where

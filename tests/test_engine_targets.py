@@ -19,13 +19,10 @@ from engine_subjects import (
 )
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.finding import SkipKind
 from gguf_audit.gguf import Gguf
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import (
-    OnModel,
-    Outcome,
-    SkipKind,
-)
+from gguf_audit.rule import OnModel, Outcome
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
 from gguf_audit.verdict import BytesAt, Problem, Status
 from gguf_audit.where import Where

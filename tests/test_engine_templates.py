@@ -11,9 +11,9 @@ from chat_subjects import CHATML, KEY, vocabulary
 from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit import chats
 from gguf_audit.engine import audit_targets
+from gguf_audit.finding import Skip
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import Skip
 from gguf_audit.testing import FieldValue, write_gguf
 
 TEMPLATES = {

@@ -14,9 +14,9 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.finding import Finding
 from gguf_audit.json_values import as_json
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import Finding
 from gguf_audit.verdict import Report
 from recipes import FIXTURES, Recipe, find_recipes, read_recipe
 

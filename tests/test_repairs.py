@@ -12,8 +12,9 @@ import pytest
 
 from gguf_audit import catalogue
 from gguf_audit.engine import audit_targets
+from gguf_audit.finding import Finding
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import Finding, SetChatTemplate
+from gguf_audit.rule import SetChatTemplate
 from gguf_audit.verdict import Report
 from recipes import read_recipe
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from hypothesis import given
@@ -9,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit.errors import MalformedError
-from gguf_audit.json_values import as_json
-from gguf_audit.rule import Severity, Skip, SkipKind
+from gguf_audit.finding import Skip, SkipKind
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import Problem, Status, SubjectReport, Summary
 from gguf_audit.where import Where
 from report_examples import CONTEXT, LOST, UNREADABLE, WINDOW_LOST, report
@@ -92,29 +91,6 @@ def test_findings_and_skips_of_all_subjects() -> None:
 def test_a_problem_is_what_its_error_says() -> None:
     error = MalformedError("cut", where=Where(offset=3))
     assert Problem.of(error) == Problem(code="malformed", message="cut", where=Where(offset=3))
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, None),
-        (True, True),
-        (2**64 - 1, 2**64 - 1),
-        (1.5, 1.5),
-        (math.nan, "NaN"),
-        (math.inf, "Infinity"),
-        (-math.inf, "-Infinity"),
-        ((1, [2.0, math.nan]), [1, [2.0, "NaN"]]),
-        ({"a": (1,), 2: b"\xff"}, {"a": [1], "2": "ff"}),
-        (range(33), {"items": list(range(32)), "count": 33}),
-        ({3, 1, 2}, [1, 2, 3]),
-        (dict.fromkeys(range(33)), {"items": dict.fromkeys(map(str, range(32))), "count": 33}),
-        (Severity.ERROR, "error"),
-        ("x" * 4097, "x" * 4096 + "... (1 more characters)"),
-    ],
-)
-def test_values_become_bounded_json(value: object, shown: object) -> None:
-    assert as_json(value) == shown
 
 
 def test_half_of_a_surrogate_pair_is_spelled_out() -> None:

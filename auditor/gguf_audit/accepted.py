@@ -15,10 +15,11 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gguf_audit.finding import Finding
 from gguf_audit.limits import LIMITS
 from gguf_audit.policies import Policy, PolicyError, Suppression, matches
 from gguf_audit.policies.files import read_file
-from gguf_audit.rule import Finding, Severity
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import Accepted, BaselineFacts, Report, SubjectReport
 
 __all__ = ["Baseline", "held_against", "read_baseline", "suppressed_by"]

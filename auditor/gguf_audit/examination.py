@@ -17,13 +17,14 @@ from gguf_audit.companions import is_old_imatrix, projector_of
 from gguf_audit.errors import AuditError, CrashedError
 from gguf_audit.evidence import ProjectorMember, SetMember, Settings
 from gguf_audit.expectation import lacks
+from gguf_audit.finding import Finding, Skip, heard
 from gguf_audit.gathering import gather
 from gguf_audit.gguf import Card, Gguf
 from gguf_audit.layout import CacheLayout
 from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
+from gguf_audit.repairing import fix_command
 from gguf_audit.rule import (
-    Finding,
     Hit,
     Need,
     NoEvidence,
@@ -36,9 +37,6 @@ from gguf_audit.rule import (
     Outcome,
     Rule,
     Severity,
-    Skip,
-    fix_command,
-    heard,
 )
 from gguf_audit.runtime.generation import reference_ends
 from gguf_audit.sets import member_of

@@ -23,22 +23,12 @@ from gguf_audit.evidence import (
     UploadSubject,
 )
 from gguf_audit.fields import Fields
+from gguf_audit.finding import Finding, Skip, heard
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.gguf import Array, Field, Gguf, Scalar
 from gguf_audit.naming import LABEL
-from gguf_audit.rule import (
-    Finding,
-    Hit,
-    OnPair,
-    OnSet,
-    OnUpload,
-    Outcome,
-    Rule,
-    Severity,
-    Skip,
-    fix_command,
-    heard,
-)
+from gguf_audit.repairing import fix_command
+from gguf_audit.rule import Hit, OnPair, OnSet, OnUpload, Outcome, Rule, Severity
 from gguf_audit.verdict import Problem, SubjectReport
 
 __all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]

@@ -8,21 +8,12 @@ from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError, Refused
 from gguf_audit.evidence import NOT_PROBED, CompanionKind
 from gguf_audit.fields import Fields
+from gguf_audit.finding import Skip
 from gguf_audit.gathering import Evidence
 from gguf_audit.layout import CacheLayout
 from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
-from gguf_audit.rule import (
-    Need,
-    OnCompanion,
-    OnConversion,
-    OnModel,
-    OnPair,
-    OnSet,
-    OnUpload,
-    Rule,
-    Skip,
-)
+from gguf_audit.rule import Need, OnCompanion, OnConversion, OnModel, OnPair, OnSet, OnUpload, Rule
 
 __all__ = ["why_not"]
 

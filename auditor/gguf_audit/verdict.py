@@ -11,10 +11,12 @@ from msgspec.structs import asdict, replace
 
 from gguf_audit.checkpoint import ReferenceOrigin
 from gguf_audit.errors import AuditError, UnknownArchitectureError
+from gguf_audit.finding import Finding, Skip
 from gguf_audit.json_values import as_json, cut, without_surrogates
 from gguf_audit.layout import CacheLayout
 from gguf_audit.limits import LIMITS
-from gguf_audit.rule import Finding, Severity, Skip, repair_to_dict
+from gguf_audit.repairing import repair_to_dict
+from gguf_audit.rule import Severity
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.targets import SourceOrigin
 from gguf_audit.where import Where

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from gguf_audit import engine
+from gguf_audit.finding import Skip
 from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.probes import llama_cpp
-from gguf_audit.rule import Severity, Skip
+from gguf_audit.rule import Severity
 from gguf_audit.runtime.measured import Allocated, Declined, Outcome, Probe
 from gguf_audit.testing import write_gguf, write_split_gguf
 from gguf_audit.verdict import SubjectReport

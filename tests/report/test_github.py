@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gguf_audit.finding import Skip
 from gguf_audit.report.github import render
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.style import Style
-from gguf_audit.rule import Severity, Skip
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import NO_REFERENCE
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, renamed, report
 

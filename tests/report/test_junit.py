@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
 from msgspec.structs import replace
 
+from gguf_audit.finding import Skip
 from gguf_audit.report.junit import render
-from gguf_audit.rule import Severity, Skip
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import Problem, SubjectReport
 from gguf_audit.where import Where
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, report

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
+from gguf_audit.finding import Skip
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.sarif import render
-from gguf_audit.rule import Severity, Skip
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import NO_REFERENCE, Report, SubjectReport
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, renamed, report
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
 from gguf_audit.fields import Origin
+from gguf_audit.finding import Skip
 from gguf_audit.report.style import Detail, Style
 from gguf_audit.report.text import render
-from gguf_audit.rule import Skip
 from gguf_audit.verdict import NO_REFERENCE, FileSummary, SubjectReport
 from report_examples import CACHE, CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
 

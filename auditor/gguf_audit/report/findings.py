@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
 from gguf_audit.fields import Origin
+from gguf_audit.finding import Finding
 from gguf_audit.json_values import as_json
 from gguf_audit.limits import LIMITS
 from gguf_audit.report.style import Detail, Paint, Style, plural
 from gguf_audit.report.wording import PAINTS, targets
-from gguf_audit.rule import Finding
 from gguf_audit.verdict import SubjectReport
 from gguf_audit.where import Where
 

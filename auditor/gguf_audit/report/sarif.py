@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from gguf_audit.catalogue import Page, family
+from gguf_audit.finding import Finding, SkipKind
 from gguf_audit.json_values import as_json, without_surrogates
 from gguf_audit.limits import LIMITS
 from gguf_audit.report.accepted import told
@@ -20,7 +21,7 @@ from gguf_audit.report.pages import sections
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.style import Style
 from gguf_audit.report.wording import gaps, problem
-from gguf_audit.rule import Finding, Severity, SkipKind
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import Report, SubjectReport
 from gguf_audit.where import Where
 

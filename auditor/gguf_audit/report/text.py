@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gguf_audit.catalogue import Page
+from gguf_audit.finding import Skip
 from gguf_audit.limits import LIMITS
 from gguf_audit.report import accepted
 from gguf_audit.report.cache import cache_tables
@@ -20,7 +21,6 @@ from gguf_audit.report.wording import (
     summary,
     word,
 )
-from gguf_audit.rule import Skip
 from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, SubjectReport
 
 __all__ = ["render"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, assert_never
 
+from gguf_audit.finding import Skip, SkipKind
 from gguf_audit.limits import LIMITS
 from gguf_audit.report.style import Paint, Style, plural
-from gguf_audit.rule import Severity, Skip, SkipKind
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import NO_REFERENCE, Problem, ReferenceFacts, Report, Status, SubjectReport
 
 __all__ = [

@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from gguf_audit.repairing import fix_command
 from gguf_audit.rule import (
     Reconvert,
     RemoveKey,
@@ -14,7 +15,6 @@ from gguf_audit.rule import (
     SetKey,
     SetPreTokenizer,
     SetSpecialId,
-    fix_command,
 )
 
 
