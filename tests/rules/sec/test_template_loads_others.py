@@ -1,34 +1,26 @@
 from __future__ import annotations
 
+import pytest
+
 from chat_subjects import CHATML, KEY, chatting
 from gguf_audit.rule import Hit, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.sec.template_loads_others import check
 from rule_subjects import SETTINGS, offset
 
-WRONG = "{% include 'x' %}"
-SILENT = ("Include the file, import a module",)
 
-
-def test_fires_in_every_template() -> None:
-    # The default one is all right.
-    key = f"{KEY}.rag"
-    subject = chatting({KEY: CHATML, key: f"{CHATML}\n{WRONG}"})
+def test_fires_for_another_template() -> None:
+    subject = chatting(f"{CHATML}\n" + "{% include 'x' %}")
     assert list(check(subject, SETTINGS)) == [
         Hit(
-            message=f"needs a template that is whole, {key} has include 'x' in line 5",
-            where=Where(key=key, offset=offset(subject, key)),
+            message=f"needs a template that is whole, {KEY} has include 'x' in line 5",
+            where=Where(key=KEY, offset=offset(subject, KEY)),
             actual=["include 'x'"],
             level=Severity.ERROR,
         )
     ]
 
 
-def test_fires_in_an_array() -> None:
-    found = list(check(chatting({KEY: ["{{ messages }}", WRONG]}), SETTINGS))
-    assert [hit.level for hit in found if isinstance(hit, Hit)] == [Severity.ERROR]
-
-
-def test_silent_for_what_chats_need() -> None:
-    for template in (CHATML, *SILENT):
-        assert list(check(chatting(template), SETTINGS)) == []
+@pytest.mark.parametrize("template", [CHATML, "Include the file, import a module"])
+def test_silent_for_what_chats_need(template: str) -> None:
+    assert list(check(chatting(template), SETTINGS)) == []

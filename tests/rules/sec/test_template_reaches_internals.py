@@ -1,34 +1,28 @@
 from __future__ import annotations
 
+import pytest
+
 from chat_subjects import CHATML, KEY, chatting
 from gguf_audit.rule import Hit, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.sec.template_reaches_internals import check
 from rule_subjects import SETTINGS, offset
 
-WRONG = "{{ x.__class__ }}"
-SILENT = ("Define __init__ and __class__", "{{ loop.index }}{{ message.name }}")
 
-
-def test_fires_in_every_template() -> None:
-    # The default one is all right.
-    key = f"{KEY}.rag"
-    subject = chatting({KEY: CHATML, key: f"{CHATML}\n{WRONG}"})
+def test_fires_for_a_way_into_the_interpreter() -> None:
+    subject = chatting(f"{CHATML}\n" + "{{ x.__class__ }}")
     assert list(check(subject, SETTINGS)) == [
         Hit(
-            message=f"needs no way into the interpreter, {key} has the attribute __class__ in line 5",
-            where=Where(key=key, offset=offset(subject, key)),
+            message=f"needs no way into the interpreter, {KEY} has the attribute __class__ in line 5",
+            where=Where(key=KEY, offset=offset(subject, KEY)),
             actual=["the attribute __class__"],
             level=Severity.ERROR,
         )
     ]
 
 
-def test_fires_in_an_array() -> None:
-    found = list(check(chatting({KEY: ["{{ messages }}", WRONG]}), SETTINGS))
-    assert [hit.level for hit in found if isinstance(hit, Hit)] == [Severity.ERROR]
-
-
-def test_silent_for_what_chats_need() -> None:
-    for template in (CHATML, *SILENT):
-        assert list(check(chatting(template), SETTINGS)) == []
+@pytest.mark.parametrize(
+    "template", [CHATML, "Define __init__ and __class__", "{{ loop.index }}{{ message.name }}"]
+)
+def test_silent_for_what_chats_need(template: str) -> None:
+    assert list(check(chatting(template), SETTINGS)) == []
