@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from gguf_audit.arch import Architecture
 from gguf_audit.chat import Chat
-from gguf_audit.checkpoint import Checkpoint
+from gguf_audit.checkpoint import Checkpoint, PeftAdapter
 from gguf_audit.errors import Refused
 from gguf_audit.fields import Fields
 from gguf_audit.gguf import Card, Gguf, Scalar
@@ -136,6 +136,11 @@ class Companion(Struct, frozen=True, kw_only=True):
     checkpoint: Checkpoint | Absent
     #: Metadata of a right conversion of the model that it goes with.
     base: Fields | Absent
+
+    @property
+    def adapter(self) -> PeftAdapter | Absent:
+        """The PEFT adapter that it was converted from; the first call reads it (AuditError)."""
+        return self.checkpoint if isinstance(self.checkpoint, Absent) else self.checkpoint.adapter
 
 
 class Digest(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""When two effective values of a hyper-parameter are the same to llama.cpp."""
+"""When two effective values of a hyper-parameter differ to llama.cpp, and what mends that."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from gguf_audit.fields import Fields, Origin
 from gguf_audit.gguf import Scalar
 from gguf_audit.layout import CacheLayout, Full, Latent
 from gguf_audit.parts import Absent
+from gguf_audit.rule import Reconvert, RemoveKey, Repair, SetKey
 from gguf_audit_rules.ctx._compare import same
 
-__all__ = ["Difference", "Plain", "differences", "said"]
+__all__ = ["Difference", "Plain", "differences", "repair_of", "said"]
 
 Plain = Scalar | tuple[Scalar, ...]
 
@@ -140,6 +141,20 @@ def _only_latents(layout: object) -> bool:
 def _count(fields: Fields, name: str) -> int:
     found = arch.effective(fields, name)
     return found.value if found is not None and isinstance(found.value, int) else 0
+
+
+def repair_of(found: Difference, fields: Fields, wanted: Fields) -> Repair:
+    """Return what gives a file the value of a right conversion."""
+    stored = fields.find(found.name)
+    if stored is not None and found.name not in wanted:
+        return RemoveKey(key=stored.key)
+    if (
+        stored is not None
+        and isinstance(stored.value, Scalar)
+        and isinstance(found.expected, Scalar)
+    ):
+        return SetKey(key=stored.key, value=found.expected, present=True)
+    return Reconvert()
 
 
 def said(value: Plain | None) -> str:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from gguf_audit.evidence import Conversion, Model, Settings
 from gguf_audit.fields import Fields
-from gguf_audit.gguf import Array, Scalar
+from gguf_audit.gguf import Array
 from gguf_audit.layout import CacheLayout
 from gguf_audit.parts import Absent
 from gguf_audit.rule import (
@@ -38,14 +38,12 @@ from gguf_audit.rule import (
     OnConversion,
     Outcome,
     Reconvert,
-    RemoveKey,
     Repair,
     Rule,
-    SetKey,
     Severity,
 )
 from gguf_audit.where import Where
-from gguf_audit_rules.arch._values import Difference, Plain, differences, said
+from gguf_audit_rules.arch._values import Difference, Plain, differences, repair_of, said
 
 #: Blocks, context and RoPE, windows and the kinds of layers have rules of their own.
 ELSEWHERE = frozenset(
@@ -78,7 +76,9 @@ MEANINGS = {
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each hyper-parameter that differs."""
     del settings
-    fields = conversion.model.fields
+    fields, wanted = conversion.model.fields, conversion.expected_fields
+    if isinstance(wanted, Absent):
+        return
     # Without a cache there is no layout in which a window could be missed.
     elsewhere = ELSEWHERE - WINDOW if _keeps_nothing(conversion.expected) else ELSEWHERE
     for found in differences(conversion):
@@ -95,7 +95,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
             actual=found.actual,
             origin=found.origin,
             level=Severity.ERROR if found.read and not late else Severity.WARNING,
-            repair=_repair(conversion, key, found),
+            repair=_repair(conversion.model, wanted, found),
         )
 
 
@@ -124,18 +124,11 @@ def _shown(name: str, value: Plain | None) -> str:
     return said(value) if meaning is None else f"{said(value)} ({meaning})"
 
 
-def _repair(conversion: Conversion, key: str, found: Difference) -> Repair:
-    fields, wanted = conversion.model.fields, conversion.expected_fields
-    stored = fields.find(found.name)
-    if stored is None:
-        return Reconvert()
-    if isinstance(wanted, Fields) and found.name not in wanted:
-        return RemoveKey(key=key)
-    if _stored_size(conversion.model, found.name) not in (None, found.expected):
+def _repair(model: Model, wanted: Fields, found: Difference) -> Repair:
+    both = found.name in model.fields and found.name in wanted
+    if both and _stored_size(model, found.name) not in (None, found.expected):
         return Reconvert(hint="or name the right reference")
-    if isinstance(stored.value, Scalar) and isinstance(found.expected, Scalar):
-        return SetKey(key=key, value=found.expected, present=True)
-    return Reconvert()
+    return repair_of(found, model.fields, wanted)
 
 
 def _stored_size(model: Model, name: str) -> int | None:

@@ -34,6 +34,7 @@ from gguf_audit.layout import CacheLayout, Chunked, Full, Sliding, Store
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import integer
 
 Attention = Full | Sliding | Chunked
 
@@ -66,7 +67,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
 def _embedding(model: Model) -> Iterator[Outcome]:
     tensor = model.gguf.tensors.get("token_embd.weight")
     key = "embedding_length"
-    stated = _integer(model, key)
+    stated = integer(model.fields, key)
     if tensor is None or not tensor.shape or stated is None or tensor.shape[0] == stated:
         return
     yield Hit(
@@ -85,7 +86,7 @@ def _embedding(model: Model) -> Iterator[Outcome]:
 
 def _blocks(model: Model) -> Iterator[Outcome]:
     key = "block_count"
-    stated = _integer(model, key)
+    stated = integer(model.fields, key)
     found = [int(match[1]) for name in model.gguf.tensors if (match := BLOCK.match(name))]
     if stated is None or not found or model.fields.architecture in UNROLLED:
         return
@@ -122,7 +123,7 @@ def _projections(model: Model) -> Iterator[Outcome]:
     if latent := _latent(model, model.implied):
         yield latent
         return
-    heads = _per_block(model, HEADS, _integer(model, "block_count") or 0) or ()
+    heads = _per_block(model, HEADS, integer(model.fields, "block_count") or 0) or ()
     told: set[str] = set()
     for index, store in _attention(model, model.implied):
         if isinstance(store, Full | Sliding | Chunked):
@@ -248,7 +249,7 @@ class _Block:
             norm = self.model.gguf.tensors.get(f"blk.{self.index}.{name}.weight")
             if norm is not None and len(norm.shape) == 1:
                 yield norm.shape[0]
-        rotated = _integer(self.model, "rope.dimension_count")
+        rotated = integer(self.model.fields, "rope.dimension_count")
         if rotated is not None:
             yield rotated
 
@@ -347,14 +348,6 @@ def _per_block(model: Model, key: str, blocks: int) -> tuple[int, ...] | None:
 def _effective(model: Model, key: str) -> int | None:
     found = arch.effective(model.fields, key)
     return found.value if found is not None and isinstance(found.value, int) else None
-
-
-def _integer(model: Model, key: str) -> int | None:
-    """Read a key whose wrong type is another rule's cause."""
-    try:
-        return model.fields.integer(key)
-    except Refused:
-        return None
 
 
 RULE = Rule(

@@ -36,6 +36,7 @@ from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import type_name
 
 SCALARS = {
     Kind.COUNT: ValueType.UINT32,
@@ -90,10 +91,10 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             yield from _neither_true_nor_false(field)
             continue
         yield Hit(
-            message=f"needs {kind.value}, {field.key} is {_said(field)}: llama.cpp refuses the file",
+            message=f"needs {kind.value}, {field.key} is {type_name(field)}: llama.cpp refuses the file",
             where=Where(key=field.key, offset=field.offset),
             expected=kind.value,
-            actual=_said(field),
+            actual=type_name(field),
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(hint="or write the key again with the right type"),
@@ -188,12 +189,6 @@ def _fits(field: Field, kind: Kind) -> bool:
     if isinstance(field.value, Array):
         return field.value.item_type in ITEMS.get(kind, frozenset())
     return field.type is SCALARS.get(kind)
-
-
-def _said(field: Field) -> str:
-    if isinstance(field.value, Array):
-        return f"an array of {field.value.item_type.name.lower()}"
-    return "unknown" if field.type is None else field.type.name.lower()
 
 
 RULE = Rule(

@@ -27,21 +27,16 @@ from collections.abc import Iterator
 from gguf_audit import arch
 from gguf_audit.evidence import Conversion, Settings
 from gguf_audit.fields import Fields
-from gguf_audit.gguf import Scalar
 from gguf_audit.rule import (
     Hit,
     Need,
     OnConversion,
     Outcome,
-    Reconvert,
-    RemoveKey,
-    Repair,
     Rule,
-    SetKey,
     Severity,
 )
 from gguf_audit.where import Where
-from gguf_audit_rules.arch._values import Difference, differences, said
+from gguf_audit_rules.arch._values import Difference, differences, repair_of, said
 
 #: Key -> what it says, for messages.
 SAYS = {
@@ -76,19 +71,8 @@ def _hit(fields: Fields, wanted: Fields, found: Difference) -> Hit:
         actual=found.actual,
         origin=found.origin,
         level=Severity.ERROR,
-        repair=_repair(fields, wanted, found),
+        repair=repair_of(found, fields, wanted),
     )
-
-
-def _repair(fields: Fields, wanted: Fields, found: Difference) -> Repair:
-    stored = fields.find(found.name)
-    if stored is None:
-        return Reconvert()
-    if found.name not in wanted:
-        return RemoveKey(key=stored.key)
-    if isinstance(stored.value, Scalar) and isinstance(found.expected, Scalar):
-        return SetKey(key=stored.key, value=found.expected, present=True)
-    return Reconvert()
 
 
 RULE = Rule(

@@ -48,9 +48,7 @@ TRANSPOSED = ".attn_k_b.weight"
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each part of the reference that the file doesn't have."""
     del settings
-    if isinstance(companion.checkpoint, Absent):
-        return
-    adapter = companion.checkpoint.adapter
+    adapter = companion.adapter
     if isinstance(adapter, Absent):
         yield NoEvidence(adapter.reason)
         return

@@ -48,9 +48,7 @@ CLOSE = 1e-4
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit where the scale of any pair is another."""
     del settings
-    if isinstance(companion.checkpoint, Absent):
-        return
-    adapter = companion.checkpoint.adapter
+    adapter = companion.adapter
     if isinstance(adapter, Absent):
         yield NoEvidence(adapter.reason)
         return

@@ -27,6 +27,7 @@ from gguf_audit.fields import Origin
 from gguf_audit.gguf import Array, Field, Gguf, ValueType
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import type_name
 from gguf_audit_rules.tok._vocabulary import MERGED, MERGES, MODEL, NO_VOCABULARY, TOKENS
 
 CHARSMAP = "tokenizer.ggml.precompiled_charsmap"
@@ -70,10 +71,10 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         if field is None or field.type is None or _fits(field) or not _is_read(gguf, key):
             continue
         yield Hit(
-            message=f"needs {_wanted(key)}, {key} is {_said(field)}: llama.cpp refuses the file",
+            message=f"needs {_wanted(key)}, {key} is {type_name(field)}: llama.cpp refuses the file",
             where=Where(key=key, offset=field.offset),
             expected=_wanted(key),
-            actual=_said(field),
+            actual=type_name(field),
             origin=Origin.KEY,
             level=Severity.ERROR,
             repair=Reconvert(hint="or write the key again with the right type"),
@@ -102,12 +103,6 @@ def _wanted(key: str) -> str:
     if key in SCALARS:
         return SCALARS[key].name.lower()
     return f"an array of {' or '.join(item.name.lower() for item in LISTS[key])}"
-
-
-def _said(field: Field) -> str:
-    if isinstance(field.value, Array):
-        return f"an array of {field.value.item_type.name.lower()}"
-    return "unknown" if field.type is None else field.type.name.lower()
 
 
 RULE = Rule(

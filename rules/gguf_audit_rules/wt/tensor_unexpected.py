@@ -22,11 +22,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gguf_audit.arch.tensors import Inventory, Slot, same_shape
-from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import integer
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, going_by, listed, places
 
 BLOCK = re.compile(r"blk\.([0-9]{1,9})\.")
@@ -51,18 +51,11 @@ def _key(model: Model, block: int) -> str | None:
 
     That is the key's cause, if anybody tells it.
     """
-    blocks, drafts = _integer(model, "block_count"), _integer(model, "nextn_predict_layers")
+    fields = model.fields
+    blocks, drafts = integer(fields, "block_count"), integer(fields, "nextn_predict_layers")
     if blocks is None or block < blocks - (drafts or 0):
         return None
-    return model.fields.key("block_count" if block >= blocks else "nextn_predict_layers")
-
-
-def _integer(model: Model, key: str) -> int | None:
-    """Read a key whose wrong type is another rule's cause."""
-    try:
-        return model.fields.integer(key)
-    except Refused:
-        return None
+    return fields.key("block_count" if block >= blocks else "nextn_predict_layers")
 
 
 def _block(name: str) -> int:
