@@ -16,6 +16,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from huggingface_hub import constants
 
+MIB = 1 << 20
+CONFIG: dict[str, object] = {"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_secretsecretsecret"  # noqa: S105 - of a server of our own
 
