@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 import re
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gguf_audit.cli import policy as policies
+from gguf_audit.cli.options import Debug, Offline, settle_hub
 from gguf_audit.cli.outcome import end
 from gguf_audit.cli.progress import progress_bar
 from gguf_audit.cli.reports import Format, Output, open_outputs, render
@@ -190,9 +190,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Never ask the Hub; HF_HUB_OFFLINE=1 does the same.")
-    ] = False,
+    offline: Offline = False,
     allow_unknown: Annotated[
         bool, typer.Option("--allow-unknown", help="An unknown architecture is no failure.")
     ] = False,
@@ -237,16 +235,10 @@ def command(
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Everything, skipped rules too.")
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """Audit, print the report, exit with its code."""
-    if offline:
-        # Read by whatever talks to the Hub, transformers included.
-        os.environ["HF_HUB_OFFLINE"] = "1"
-    # Nobody asked for it: huggingface_hub would look up what kind of agent calls it.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    settle_hub(offline=offline)
     wanted = _Wanted(
         targets=targets,
         against=against,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gguf_audit.cli.options import Debug
 from gguf_audit.cli.outcome import end, print_out
 
 __all__ = ["HELP", "command"]
@@ -26,9 +27,7 @@ def command(
         str | None,
         typer.Argument(metavar="[CODE]", help="A code, a name or a family.", show_default=False),
     ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """Print the catalogue or a page."""
     end(lambda: _rules(code), debug=debug)

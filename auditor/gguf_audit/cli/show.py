@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import os
 import sys
 from typing import Annotated
 
 import typer
 
+from gguf_audit.cli.options import Debug, Offline, settle_hub
 from gguf_audit.cli.outcome import end, print_out
 
 __all__ = ["HELP", "command"]
@@ -50,19 +50,11 @@ def command(
     format: Annotated[  # noqa: A002 - the option's name
         Format, typer.Option(help="What to write.")
     ] = Format.TEXT,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Never ask the Hub; HF_HUB_OFFLINE=1 does the same.")
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks of internal errors.")
-    ] = False,
+    offline: Offline = False,
+    debug: Debug = False,
 ) -> None:
     """Read, print, exit."""
-    if offline:
-        # Read by whatever talks to the Hub, transformers included.
-        os.environ["HF_HUB_OFFLINE"] = "1"
-    # Nobody asked for it: huggingface_hub would look up what kind of agent calls it.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    settle_hub(offline=offline)
     end(lambda: _show(target, format), debug=debug)
 
 
