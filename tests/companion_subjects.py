@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from gguf_audit.checkpoint import Checkpoint, Json, PeftAdapter, StoredTensor
-from gguf_audit.evidence import Companion, CompanionKind
+from gguf_audit.evidence import NO_REFERENCE, Companion, CompanionKind
 from gguf_audit.fields import Fields
 from gguf_audit.formats.checkpoint import checkpoint_of
 from gguf_audit.gguf import Gguf, Scalar, ValueType
 from gguf_audit.parts import Absent
 from gguf_audit.testing import FieldValue, make_gguf
 from rule_subjects import UNKNOWN, checkpoint
-
-NO_REFERENCE = Absent("needs a reference: give --against")
 
 Tensors = Mapping[str, Sequence[int]]
 
@@ -226,7 +224,6 @@ __all__ = [
     "GEMMA_CONFIG",
     "GEMMA_STORED",
     "GEMMA_TENSORS",
-    "NO_REFERENCE",
     "Tensors",
     "adapting",
     "based",

@@ -13,7 +13,13 @@ from msgspec import Struct
 
 from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError
-from gguf_audit.evidence import Companion, CompanionKind, ProjectorMember
+from gguf_audit.evidence import (
+    NO_REFERENCE,
+    UNREAD_REFERENCE,
+    Companion,
+    CompanionKind,
+    ProjectorMember,
+)
 from gguf_audit.expectation import expected_fields
 from gguf_audit.fields import Fields
 from gguf_audit.gguf import Gguf
@@ -29,7 +35,7 @@ _WEIGHT = re.compile(r"(?:token_embd|blk\.[0-9]+\..+)\.(?:weight|bias)")
 _LORA = (".lora_a", ".lora_b")
 #: What the converter puts into an adapter besides pairs.
 _NORM = "_norm.weight"
-_IMATRIX = (".in_sum2", ".counts")
+_IMATRIX = (".in_sum", ".in_sum2", ".counts", ".stats")
 _DIRECTION = re.compile(r"direction\.[0-9]+")
 #: ``general.architecture`` of files that no language model is in: those that
 #: city96/ComfyUI-GGUF knows (``IMG_ARCH_LIST`` in loader.py; ``pig`` it looks into).
@@ -72,9 +78,8 @@ def classify(gguf: Gguf) -> Classified:
     if _is_adapter(gguf):
         return Classified("adapter", "adapter")
     if any(_WEIGHT.fullmatch(name) for name in names):
-        return Classified(
-            "model"
-        )  # Whatever it calls itself: a label must not switch an audit off.
+        # Whatever it calls itself: a label must not switch an audit off.
+        return Classified("model")
     if type_ == "mmproj" or architecture == "clip" or _is_projector(gguf):
         return Classified("mmproj", "mmproj")
     if type_ == "imatrix" or architecture == "imatrix" or _all_end(gguf, _IMATRIX):
@@ -104,10 +109,7 @@ def _is_adapter(gguf: Gguf) -> bool:
 
 
 def _all_end(gguf: Gguf, endings: tuple[str, ...]) -> bool:
-    return bool(gguf.tensors) and all(
-        name.endswith(endings) or (endings is _IMATRIX and name.endswith((".in_sum", ".stats")))
-        for name in gguf.tensors
-    )
+    return bool(gguf.tensors) and all(name.endswith(endings) for name in gguf.tensors)
 
 
 def _is_projector(gguf: Gguf) -> bool:
@@ -124,14 +126,11 @@ def is_old_imatrix(path: str) -> bool:
 
 
 def companion_of(
-    gguf: Gguf, kind: CompanionKind, reference: Checkpoint | AuditError | None, why: str
+    gguf: Gguf, kind: CompanionKind, reference: Checkpoint | AuditError | None
 ) -> Companion:
-    """Return a file that goes with a model, and what is known of that model.
-
-    ``why`` says what is the matter where there is no reference.
-    """
+    """Return a file that goes with a model, and what is known of that model."""
     if not isinstance(reference, Checkpoint):
-        missing = Absent("no reference could be read" if reference is not None else why)
+        missing = NO_REFERENCE if reference is None else UNREAD_REFERENCE
         return Companion(kind=kind, gguf=gguf, checkpoint=missing, base=missing)
     return Companion(kind=kind, gguf=gguf, checkpoint=reference, base=_base(reference))
 

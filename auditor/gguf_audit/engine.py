@@ -71,9 +71,9 @@ def audit_targets(
         examiner = Examiner(mandate, against, analyst if renders else None)
         places = Targets()
         found = [
-            _Item(target, located)
-            for target in range(len(targets))
-            for located in places.locate(targets[target])
+            _Item(number, located)
+            for number, target in enumerate(targets)
+            for located in places.locate(target)
         ]
         uploads: list[SubjectReport] = []
         if mandate.matches is not None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "NOT_ANALYSED",
     "NOT_PROBED",
+    "NO_REFERENCE",
+    "UNREAD_REFERENCE",
     "Companion",
     "CompanionKind",
     "Conversion",
@@ -40,6 +42,11 @@ __all__ = [
     "UploadedFile",
 ]
 
+#: Nobody gave a reference. Nothing that was asked for is missing then, but people should
+#: hear what they could ask for.
+NO_REFERENCE = Absent("needs a reference: give --against")
+#: Somebody did, and why it can't be had is in the errors.
+UNREAD_REFERENCE = Absent("no reference could be read")
 #: Nobody asked an installed runtime.
 NOT_PROBED = Absent("asks an installed llama.cpp: give --probe")
 #: Nobody ran the reference's tokenizer.

@@ -121,10 +121,12 @@ class Examiner:
             return None
         if report.kind == "mmproj":
             return projector_of(gguf, located.name)
-        return member_of(gguf, located.name, _told(report)) if report.kind == "model" else None
+        return (
+            member_of(gguf, located.name, _known_wrong(report)) if report.kind == "model" else None
+        )
 
 
-def _told(report: SubjectReport) -> frozenset[str]:
+def _known_wrong(report: SubjectReport) -> frozenset[str]:
     """Return the keys that are known to be wrong; what is only suspected others can confirm."""
     found = (each for each in report.findings if each.severity is Severity.ERROR)
     return frozenset(each.where.key for each in found if each.where.key is not None)

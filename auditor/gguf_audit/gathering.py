@@ -23,7 +23,15 @@ from gguf_audit.errors import (
     Refused,
     UnknownArchitectureError,
 )
-from gguf_audit.evidence import NOT_ANALYSED, NOT_PROBED, Companion, Conversion, Model
+from gguf_audit.evidence import (
+    NO_REFERENCE,
+    NOT_ANALYSED,
+    NOT_PROBED,
+    UNREAD_REFERENCE,
+    Companion,
+    Conversion,
+    Model,
+)
 from gguf_audit.expectation import expected_fields
 from gguf_audit.fields import Fields
 from gguf_audit.formats.file_types import FILE_TYPES
@@ -34,7 +42,7 @@ from gguf_audit.runtime.generation import Generation, generation
 from gguf_audit.runtime.measured import Probe
 from gguf_audit.runtime.splitting import Splitting
 from gguf_audit.runtime.tokenisation import Tokenisation
-from gguf_audit.verdict import NO_REFERENCE, SubjectKind
+from gguf_audit.verdict import SubjectKind
 from gguf_audit.where import Where
 
 if TYPE_CHECKING:
@@ -119,7 +127,7 @@ class _Gathering:
             if isinstance(self.reference, AuditError):
                 self.errors.append(_unavailable(self.reference))
             if found.companion is not None:
-                companion = companion_of(self.gguf, found.companion, self.reference, NO_REFERENCE)
+                companion = companion_of(self.gguf, found.companion, self.reference)
         return Evidence(
             kind=found.kind,
             model=model,
@@ -205,10 +213,10 @@ class _Gathering:
     def _conversion(self, model: Model) -> Conversion | Absent:
         checkpoint = self.reference
         if checkpoint is None:
-            return Absent(NO_REFERENCE)
+            return NO_REFERENCE
         if isinstance(checkpoint, AuditError):
             self.errors.append(_unavailable(checkpoint))
-            return Absent("no reference could be read")
+            return UNREAD_REFERENCE
         if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
             message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
             self.errors.append(ReferenceUnavailableError(message))

@@ -22,7 +22,6 @@ from gguf_audit.targets import SourceOrigin
 from gguf_audit.where import Where
 
 __all__ = [
-    "NO_REFERENCE",
     "Accepted",
     "BaselineFacts",
     "BytesAt",
@@ -38,10 +37,6 @@ __all__ = [
     "Summary",
     "pardoned",
 ]
-
-#: Reason of a rule that didn't look because nobody gave a reference. Nothing that was
-#: asked for is missing then, but people should hear what they could ask for.
-NO_REFERENCE = "needs a reference: give --against"
 
 SubjectKind = Literal["model", "vocabulary", "adapter", "mmproj", "imatrix", "set", "log", "other"]
 

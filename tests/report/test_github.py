@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gguf_audit.evidence import NO_REFERENCE
 from gguf_audit.finding import Skip
 from gguf_audit.report.github import render
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.style import Style
 from gguf_audit.rule import Severity
-from gguf_audit.verdict import NO_REFERENCE
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, renamed, report
 
 
@@ -75,7 +75,7 @@ def test_the_same_finding_over_many_files_is_one_annotation() -> None:
 def test_a_crash_is_an_error_and_what_nobody_gave_is_nothing() -> None:
     skips = (
         Skip(rule="KV101", kind="limit", reason="too many"),
-        Skip(rule="KV102", kind="not-applicable", reason=NO_REFERENCE),
+        Skip(rule="KV102", kind="not-applicable", reason=NO_REFERENCE.reason),
     )
     subject = replace(LOST, findings=(), skips=skips)
     found, _ = commands(render(report(subject)))

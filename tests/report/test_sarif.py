@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
+from gguf_audit.evidence import NO_REFERENCE
 from gguf_audit.finding import Skip
 from gguf_audit.report.places import Checkout
 from gguf_audit.report.sarif import render
 from gguf_audit.rule import Severity
-from gguf_audit.verdict import NO_REFERENCE, Report, SubjectReport
+from gguf_audit.verdict import Report, SubjectReport
 from report_examples import CONTEXT, LOST, UNREADABLE, everywhere, renamed, report
 
 SCHEMA: Any = json.loads(
@@ -141,8 +142,8 @@ def test_the_path_is_that_of_the_repository() -> None:
 def test_what_was_not_audited_is_a_notification() -> None:
     skips = (
         Skip(rule="KV101", kind="crashed", reason="ValueError: x"),
-        Skip(rule="KV102", kind="not-applicable", reason=NO_REFERENCE),
-        Skip(rule="KV104", kind="not-applicable", reason=NO_REFERENCE),
+        Skip(rule="KV102", kind="not-applicable", reason=NO_REFERENCE.reason),
+        Skip(rule="KV104", kind="not-applicable", reason=NO_REFERENCE.reason),
         Skip(rule="TPL001", kind="not-applicable", reason="no template"),
     )
     subject = replace(LOST, findings=(), skips=skips)
@@ -156,7 +157,8 @@ def test_what_was_not_audited_is_a_notification() -> None:
     )
     assert told[1]["associatedRule"] == {"id": "KV101"}
     assert (
-        told[2]["message"]["text"] == f"KV102, KV104 did not look (not-applicable): {NO_REFERENCE}"
+        told[2]["message"]["text"]
+        == f"KV102, KV104 did not look (not-applicable): {NO_REFERENCE.reason}"
     )
 
 

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gguf_audit.catalogue import Page
+from gguf_audit.evidence import NO_REFERENCE
 from gguf_audit.fields import Origin
 from gguf_audit.finding import Skip
 from gguf_audit.report.style import Detail, Style
 from gguf_audit.report.text import render
-from gguf_audit.verdict import NO_REFERENCE, FileSummary, SubjectReport
+from gguf_audit.verdict import FileSummary, SubjectReport
 from report_examples import CACHE, CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
 
 PAGES = {
@@ -195,7 +196,8 @@ def test_rules_that_crashed_are_never_folded_away() -> None:
 
 def test_many_rules_with_one_reason_are_counted() -> None:
     skips = tuple(
-        Skip(rule=f"KV{n}", kind="not-applicable", reason=NO_REFERENCE) for n in range(100, 114)
+        Skip(rule=f"KV{n}", kind="not-applicable", reason=NO_REFERENCE.reason)
+        for n in range(100, 114)
     )
     subject = replace(LOST, reference=None, skips=skips)
     assert "    skipped   14 rules: needs a reference: give --against\n" in render(report(subject))

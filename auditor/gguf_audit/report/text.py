@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gguf_audit.catalogue import Page
+from gguf_audit.evidence import NO_REFERENCE
 from gguf_audit.finding import Skip
 from gguf_audit.limits import LIMITS
 from gguf_audit.report import accepted
@@ -21,7 +22,7 @@ from gguf_audit.report.wording import (
     summary,
     word,
 )
-from gguf_audit.verdict import NO_REFERENCE, ReferenceFacts, Report, SubjectReport
+from gguf_audit.verdict import ReferenceFacts, Report, SubjectReport
 
 __all__ = ["render"]
 
@@ -116,7 +117,7 @@ def _skips(skips: tuple[Skip, ...], style: Style) -> Iterator[str]:
         named = ", ".join(rules) if everything or len(rules) <= 3 else plural(len(rules), "rule")
         verb = {"crashed": "crashed: ", "limit": "hit a limit: "}.get(kind, "")
         text = f"{named}: {verb}{style.safe(reason, limit=REASON_CHARACTERS)}"
-        matched = kind != "not-applicable" or reason == NO_REFERENCE
+        matched = kind != "not-applicable" or reason == NO_REFERENCE.reason
         yield from style.field("skipped" if matched else "no match", text)
     if hidden:
         yield from style.field("skipped", f"{plural(hidden, 'rule')} for other reasons (-v)")

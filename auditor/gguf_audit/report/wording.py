@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, assert_never
 
+from gguf_audit.evidence import NO_REFERENCE
 from gguf_audit.finding import Skip, SkipKind
 from gguf_audit.limits import LIMITS
 from gguf_audit.report.style import Paint, Style, plural
 from gguf_audit.rule import Severity
-from gguf_audit.verdict import NO_REFERENCE, Problem, ReferenceFacts, Report, Status, SubjectReport
+from gguf_audit.verdict import Problem, ReferenceFacts, Report, Status, SubjectReport
 
 __all__ = [
     "ORIGINS",
@@ -119,7 +120,7 @@ def gaps(skips: Iterable[Skip], *, everything: bool = False) -> list[Gap]:
     """
     folded: dict[tuple[SkipKind, str], dict[str, None]] = {}
     for skip in skips:
-        if skip.kind == "not-applicable" and skip.reason != NO_REFERENCE and not everything:
+        if skip.kind == "not-applicable" and skip.reason != NO_REFERENCE.reason and not everything:
             continue
         folded.setdefault((skip.kind, skip.reason), {})[skip.rule] = None
     found = [Gap(kind, reason, tuple(rules)) for (kind, reason), rules in folded.items()]
