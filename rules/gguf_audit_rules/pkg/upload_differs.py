@@ -35,54 +35,43 @@ def check(subject: UploadSubject, settings: Settings) -> Iterator[Outcome]:
 
 
 def _difference(file: UploadedFile, subject: UploadSubject) -> Hit | None:
-    where = Where(file=file.name)
+    local, listed = file.local_bytes, file.size_bytes
     if not file.is_listed:
         message = f"{file.name} is in {subject.folder} and not in {subject.repository}"
-        return Hit(
-            message=message,
-            where=where,
-            expected=file.local_bytes,
-            unit="byte",
-            level=Severity.ERROR,
-        )
-    if file.local_bytes is None:
+        return _sized(file, message, expected=local)
+    if local is None:
         message = f"{file.name} is in {subject.repository} and not in {subject.folder}"
-        return Hit(
-            message=message,
-            where=where,
-            actual=file.size_bytes,
-            unit="byte",
-            level=Severity.WARNING,
-        )
-    if file.size_bytes is not None and file.size_bytes != file.local_bytes:
-        return Hit(
-            message=f"needs {file.local_bytes} bytes as in {subject.folder}, the Hub has"
-            f" {file.size_bytes}",
-            where=where,
-            expected=file.local_bytes,
-            actual=file.size_bytes,
-            unit="byte",
-            level=Severity.ERROR,
-        )
+        return _sized(file, message, actual=listed, level=Severity.WARNING)
+    if listed is not None and listed != local:
+        message = f"needs {local} bytes as in {subject.folder}, the Hub has {listed}"
+        return _sized(file, message, expected=local, actual=listed)
     if file.sha256 is None:
         message = f"the Hub lists no sha256 of {file.name}: only its size can be compared"
-        return Hit(
-            message=message,
-            where=where,
-            expected=file.local_bytes,
-            unit="byte",
-            level=Severity.WARNING,
-        )
+        return _sized(file, message, expected=local, level=Severity.WARNING)
     if file.sha256 != file.local_sha256:
         return Hit(
             message=f"needs the file of {subject.folder} with sha256 {file.local_sha256}, the Hub"
             f" has {file.sha256}",
-            where=where,
+            where=Where(file=file.name),
             expected=file.local_sha256,
             actual=file.sha256,
             level=Severity.ERROR,
         )
     return None
+
+
+def _sized(
+    file: UploadedFile,
+    message: str,
+    *,
+    expected: int | None = None,
+    actual: int | None = None,
+    level: Severity = Severity.ERROR,
+) -> Hit:
+    where = Where(file=file.name)
+    return Hit(
+        message=message, where=where, expected=expected, actual=actual, unit="byte", level=level
+    )
 
 
 RULE = Rule(
