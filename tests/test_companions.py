@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 from adapter_subjects import (
     ADAPTER,
@@ -31,13 +33,17 @@ from companion_subjects import (
     Tensors,
 )
 from engine_subjects import ALL, KEYS, TENSORS, audit, write_checkpoint, write_model
-from gguf_audit.checkpoint import Json
+from gguf_audit.checkpoint import Json, StoredTensor
+from gguf_audit.companions import encoder_of
 from gguf_audit.engine import audit_targets
+from gguf_audit.errors import SourceError
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.mandate import Mandate
+from gguf_audit.parts import Absent
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import Status, SubjectReport
+from rule_subjects import checkpoint, gguf
 
 VISION: Mapping[str, Json] = {
     **GEMMA_CONFIG,
@@ -275,3 +281,98 @@ def test_a_projector_beside_its_quants_is_held_against_them(tmp_path: Path) -> N
     write_model(tmp_path / "Q4_K_M")
     write(tmp_path, "mmproj", GEMMA, {**GEMMA_TENSORS, "mm.input_projection.weight": (128, 32)})
     assert told(tmp_path) == [("set", "PKG036", "mmproj.gguf")]
+
+
+# Encoders that a model has elsewhere
+
+
+@pytest.mark.parametrize(
+    ("architecture", "tags", "says"),
+    [
+        ("qwen3vl", ["a"], "its architecture is qwen3vl"),
+        ("gemma3", ["chat", "image-text-to-text"], "general.tags has image-text-to-text"),
+        ("gemma3", ["any-to-any"], "general.tags has any-to-any"),
+        ("gemma3", ["text-generation", "image"], ""),
+        # There it may be an encoder that llama.cpp doesn't know.
+        ("llama", ["image-text-to-text"], ""),
+    ],
+)
+def test_what_a_file_says_of_its_encoder(architecture: str, tags: list[str], says: str) -> None:
+    keys: dict[str, FieldValue] = {"general.architecture": architecture, "general.tags": tags}
+    assert encoder_of(gguf(keys), None) == says
+
+
+TEXT_ONLY: Mapping[str, Json] = {
+    "architectures": ["Gemma3ForCausalLM"],
+    "model_type": "gemma3_text",
+}
+#: A card keeps only what the text model is made of.
+CUT: Mapping[str, Json] = {
+    "architectures": ["Gemma3ForConditionalGeneration"],
+    "model_type": "gemma3",
+}
+MLLAMA: Mapping[str, Json] = {
+    "architectures": ["MllamaForConditionalGeneration"],
+    "model_type": "mllama",
+    "vision_config": {"model_type": "mllama_vision_model"},
+}
+
+
+NONE: Tensors = {}
+
+
+@pytest.mark.parametrize(
+    ("config", "stored", "has"),
+    [
+        (GEMMA_CONFIG, GEMMA_STORED, True),
+        (GEMMA_CONFIG, NONE, True),
+        (CUT, NONE, True),
+        (HEARING, AUDIO_STORED, True),
+        ({**GEMMA_CONFIG, "architectures": None}, NONE, True),
+        # Its text part alone was published.
+        (GEMMA_CONFIG, {"model.layers.0.mlp.up_proj.weight": (1,)}, False),
+        (TEXT_ONLY, NONE, False),
+        ({**CUT, "architectures": ["Gemma3ForCausalLM"]}, NONE, False),
+        (MLLAMA, NONE, False),
+    ],
+)
+def test_what_a_reference_says_of_the_encoder(
+    config: Mapping[str, Json], stored: Tensors, has: bool
+) -> None:
+    found = {name: StoredTensor(dtype="F32", shape=tuple(stored[name])) for name in stored}
+    reference = replace(
+        checkpoint(config=config),
+        load_tensors=lambda: found or Absent("no weights"),
+    )
+    text = gguf({"general.architecture": "gemma3"})
+    assert encoder_of(text, reference) == ("org/model has an encoder" if has else "")
+
+
+def test_weights_that_cannot_be_read_say_nothing_against_an_encoder() -> None:
+    def unread() -> NoReturn:
+        raise SourceError("gone")
+
+    reference = replace(checkpoint(config=GEMMA_CONFIG), load_tensors=unread)
+    assert encoder_of(gguf({"general.architecture": "gemma3"}), reference) != ""
+
+
+def test_a_reference_speaks_for_the_models_made_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(VISION), "utf-8")
+    made = tmp_path / "made"
+    made.mkdir()
+    rules = {"PKG014": ALL["PKG014"]}
+
+    def said() -> list[str]:
+        report = audit_targets([str(made)], Mandate(against=str(folder), rules=rules))
+        return [found.message for subject in report.subjects for found in subject.findings]
+
+    write_model(made)  # a Llama: it was made of something else
+    assert said() == []
+    keys = {key.replace("llama.", "gemma3."): value for key, value in KEYS.items()}
+    write_gguf(made / "text.gguf", {**keys, "general.architecture": "gemma3"}, TENSORS)
+    [message] = said()
+    assert message.endswith(f": text.gguf can take text alone, though {folder} has an encoder")
+    write(made, "any", GEMMA, GEMMA_TENSORS)
+    assert said() == []

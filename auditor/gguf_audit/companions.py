@@ -24,10 +24,18 @@ from gguf_audit.expectation import expected_fields
 from gguf_audit.fields import Fields
 from gguf_audit.gguf import Gguf
 from gguf_audit.parts import Absent
+from gguf_audit.projection import takes_projector
 from gguf_audit.runtime.clip import encodings, width_of
 from gguf_audit.verdict import SubjectKind
 
-__all__ = ["Classified", "classify", "companion_of", "is_old_imatrix", "projector_of"]
+__all__ = [
+    "Classified",
+    "classify",
+    "companion_of",
+    "encoder_of",
+    "is_old_imatrix",
+    "projector_of",
+]
 
 #: Weights of a model that runs. Adapters add ``.lora_a``, imatrices ``.counts`` to the
 #: names; projectors and control vectors have other ones.
@@ -59,6 +67,17 @@ _DIFFUSION = (
     "input_blocks.",
     "first_stage_model.",
 )
+#: Architectures of nothing but the text halves of models that see or hear.
+_HALVES = frozenset({"cogvlm", "hunyuan_vl", "qwen2vl", "qwen3vl", "qwen3vlmoe"})
+#: Those whose checkpoints come with an encoder or without, and the tags of the Hub
+#: (``pipeline_tag``) that the converter copies from the card of one with it. What carries
+#: such a tag elsewhere may have an encoder that llama.cpp doesn't know.
+_TAGGED = frozenset(
+    {"gemma3", "gemma3n", "gemma4", "lfm2", "llama4", "mistral3", "qwen35", "qwen35moe"}
+)
+_TAGS = frozenset({"any-to-any", "audio-text-to-text", "image-text-to-text", "video-text-to-text"})
+#: Names of a checkpoint's tensors that are an encoder's.
+_TOWER = re.compile(r"visual\.|vision_|audio_|vpm\.")
 
 
 class Classified(Struct, frozen=True):
@@ -154,3 +173,32 @@ def projector_of(gguf: Gguf, path: str) -> ProjectorMember | None:
     if not known:
         return None
     return ProjectorMember(name=path, widths=known, type=found[0].type or "")
+
+
+def encoder_of(gguf: Gguf, checkpoint: Checkpoint | None) -> str:
+    """Return what says that a model has an encoder that llama.cpp takes from another file.
+
+    That is the model itself or the checkpoint that it was made from; "" for nothing.
+    Raises AuditError where the file can't be read any more.
+    """
+    architecture = gguf.architecture
+    if architecture in _HALVES:
+        return f"its architecture is {architecture}"
+    tags = gguf.array("general.tags") if architecture in _TAGGED else None
+    for tag in () if tags is None else tags.texts():
+        if (text := tag.decode("utf-8", "replace")) in _TAGS:
+            return f"general.tags has {text}"
+    if checkpoint is None or isinstance(checkpoint.config, Absent):
+        return ""
+    if not takes_projector(checkpoint.config) or not _has_tower(checkpoint):
+        return ""
+    return f"{checkpoint.id} has an encoder"
+
+
+def _has_tower(checkpoint: Checkpoint) -> bool:
+    """Tell whether nothing is known against an encoder: a model may have been cut out of one."""
+    try:
+        tensors = checkpoint.tensors
+    except AuditError:
+        return True  # Whoever compares tensors says what is the matter with them.
+    return isinstance(tensors, Absent) or not tensors or any(map(_TOWER.search, tensors))

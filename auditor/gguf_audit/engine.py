@@ -18,17 +18,13 @@ from msgspec.structs import replace
 import gguf_audit
 from gguf_audit.against import Against
 from gguf_audit.errors import AuditError, CrashedError, SourceError
-from gguf_audit.evidence import (
-    PairSubject,
-    ProjectorMember,
-    SetMember,
-    SetSubject,
-)
+from gguf_audit.evidence import SetMember
 from gguf_audit.examination import Examined, Examiner
+from gguf_audit.folders import folders_of
 from gguf_audit.formats.gguf import shard_name
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import Need
-from gguf_audit.sets import audit_set, pairs_of, sets_of
+from gguf_audit.rule import Need, OnFolder
+from gguf_audit.sets import Compared, audit_set, pairs_of, sets_of
 from gguf_audit.sources import Tree
 from gguf_audit.targets import Located, Targets
 from gguf_audit.verdict import Problem, Report, SubjectReport
@@ -82,7 +78,8 @@ def audit_targets(
         processes = _processes(jobs, len(mine))
         if processes > 1:
             against.read_ahead()
-        subjects = tuple(_subjects(mine, examiner, processes, progress))
+        whole = len(mine) == len(found)
+        subjects = tuple(_subjects(mine, examiner, processes, progress, whole=whole))
     return Report(
         version=gguf_audit.__version__,
         runtimes=RUNTIMES,
@@ -174,28 +171,33 @@ def _processes(jobs: int | None, files: int) -> int:
 
 
 def _subjects(
-    items: Sequence[_Item], examiner: Examiner, processes: int, progress: Progress | None
+    items: Sequence[_Item],
+    examiner: Examiner,
+    processes: int,
+    progress: Progress | None,
+    *,
+    whole: bool,
 ) -> Iterator[SubjectReport]:
     """Audit what the targets mean: of a set in a folder one subject, not one per shard.
 
     What a set's own count says are its shards; a name alone could hide another model.
+    ``whole`` says that no file that was found is left to others.
     """
     covered: set[tuple[int, str]] = set()
-    members: list[SetMember | ProjectorMember] = []
+    target: list[tuple[Located, Examined]] = []
     before = 0
     for done, item, examined in _examined(items, examiner, processes, covered):
         report, located = examined.report, item.located
         if item.target != before:
-            yield from _compared(members, examiner.mandate)
-            members, before = [], item.target
+            yield from _compared(target, examiner.mandate, whole=whole)
+            target, before = [], item.target
         names = located.covers([file.name for file in report.files])
         covered.update((item.target, name) for name in names)
-        if examined.member is not None:
-            members.append(examined.member)
+        target.append((located, examined))
         if progress is not None:
             progress(done, len(items), report.target)
         yield report
-    yield from _compared(members, examiner.mandate)
+    yield from _compared(target, examiner.mandate, whole=whole)
 
 
 def _examined(
@@ -260,11 +262,15 @@ def _forked(
 
 
 def _compared(
-    members: Sequence[SetMember | ProjectorMember], mandate: Mandate
+    target: Sequence[tuple[Located, Examined]], mandate: Mandate, *, whole: bool
 ) -> Iterator[SubjectReport]:
     """Audit the files of one target that claim to be one model, or go with one."""
+    members = [examined.member for _, examined in target if examined.member is not None]
     models = [each for each in members if isinstance(each, SetMember)]
-    groups: list[SetSubject | PairSubject] = [*sets_of(models), *pairs_of(members)]
+    groups: list[Compared] = [*sets_of(models), *pairs_of(members)]
+    if whole and any(isinstance(rule.check, OnFolder) for rule in mandate.rules.values()):
+        published = mandate.policy is not None and mandate.policy.provenance
+        groups += folders_of(target, published=published)
     for several in groups:
         report = audit_set(several, mandate.rules.values(), mandate.severities)
         if report is not None:

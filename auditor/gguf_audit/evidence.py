@@ -32,6 +32,7 @@ __all__ = [
     "CompanionKind",
     "Conversion",
     "Digest",
+    "FolderSubject",
     "Model",
     "PairSubject",
     "ProjectorMember",
@@ -173,6 +174,9 @@ class SetMember(Struct, frozen=True, kw_only=True):
     fields: Fields
     #: Keys that the file's own audit has found to be wrong.
     told: frozenset[str] = frozenset()
+    #: What says that it has an encoder, of images or sounds, that llama.cpp takes from
+    #: another file; "" for nothing.
+    encoder: str = ""
 
 
 class SetSubject(Struct, frozen=True, kw_only=True):
@@ -201,6 +205,22 @@ class PairSubject(Struct, frozen=True, kw_only=True):
     projector: ProjectorMember
     #: At least one.
     models: tuple[SetMember, ...]
+
+
+class FolderSubject(Loading, frozen=True, kw_only=True):
+    """The models of one folder or repository of which all files are known."""
+
+    folder: str
+    #: At least one.
+    models: tuple[SetMember, ...]
+    #: A projector stands where it may be theirs, or a file that nobody could read.
+    has_projector: bool
+    #: Somebody says that this is all there will be.
+    published: bool = False
+    #: Lists its files, and those of its sub-folders, by their names alone.
+    load_names: Callable[[], frozenset[str]] = lambda: frozenset()
+    #: Reads its model card, ``None`` where there is none.
+    load_card: Callable[[], Card | None] = lambda: None
 
 
 class UploadedFile(Struct, frozen=True, kw_only=True):

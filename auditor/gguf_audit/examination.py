@@ -13,7 +13,7 @@ from gguf_audit.against import Against, Reference, unmet
 from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
 from gguf_audit.checkpoint import Checkpoint
-from gguf_audit.companions import is_old_imatrix, projector_of
+from gguf_audit.companions import encoder_of, is_old_imatrix, projector_of
 from gguf_audit.errors import AuditError, CrashedError
 from gguf_audit.evidence import ProjectorMember, SetMember, Settings
 from gguf_audit.expectation import lacks
@@ -30,6 +30,7 @@ from gguf_audit.rule import (
     NoEvidence,
     OnCompanion,
     OnConversion,
+    OnFolder,
     OnModel,
     OnPair,
     OnSet,
@@ -103,27 +104,33 @@ class Examiner:
         except AuditError as error:
             return self.failed(located, error)
         reference = self.against.of(gguf, located)
-        report = _Examination(gguf, located, reference, self.mandate, self.analyst).report()
+        examination = _Examination(gguf, located, reference, self.mandate, self.analyst)
+        report = examination.report()
         try:
-            return Examined(report=report, member=self._member(gguf, located, report))
+            member = self._member(gguf, located, report, examination.origin())
+            return Examined(report=report, member=member)
         except AuditError as error:
             problem = Problem.of(error, file=located.name)
             return Examined(report=replace(report, errors=(*report.errors, problem)))
 
     def _member(
-        self, gguf: Gguf, located: Located, report: SubjectReport
+        self, gguf: Gguf, located: Located, report: SubjectReport, origin: Checkpoint | None
     ) -> SetMember | ProjectorMember | None:
-        """Return what others of the folder can be held against, if any rule does that."""
-        compares = any(
-            isinstance(rule.check, OnSet | OnPair) for rule in self.mandate.rules.values()
-        )
+        """Return what others of the folder can be held against, if any rule does that.
+
+        ``origin`` is the checkpoint that it can have been made from.
+        """
+        checks = [rule.check for rule in self.mandate.rules.values()]
+        compares = any(isinstance(check, OnSet | OnPair | OnFolder) for check in checks)
         if not (compares and located.found):
             return None
         if report.kind == "mmproj":
             return projector_of(gguf, located.name)
-        return (
-            member_of(gguf, located.name, _known_wrong(report)) if report.kind == "model" else None
-        )
+        if report.kind != "model":
+            return None
+        asked = located.listed and any(isinstance(check, OnFolder) for check in checks)
+        encoder = encoder_of(gguf, origin) if asked else ""
+        return member_of(gguf, located.name, _known_wrong(report), encoder)
 
 
 def _known_wrong(report: SubjectReport) -> frozenset[str]:
@@ -194,6 +201,14 @@ class _Examination:
             digests=self._pinned(),
         )
         self.skips: list[Skip] = []
+
+    def origin(self) -> Checkpoint | None:
+        """Return the reference if the file can have been made from it."""
+        conversion = self.evidence.conversion
+        if isinstance(conversion, Absent):
+            return None
+        becomes = conversion.expected_architecture
+        return conversion.checkpoint if becomes == self.gguf.architecture else None
 
     def report(self) -> SubjectReport:
         """Run the rules and say what came out."""
@@ -317,7 +332,7 @@ class _Examination:
             case OnCompanion(check):
                 if companion is not None:
                     yield from check(companion, settings)
-            case OnSet() | OnPair() | OnUpload():
+            case OnSet() | OnPair() | OnFolder() | OnUpload():
                 return
             case _ as never:
                 assert_never(never)

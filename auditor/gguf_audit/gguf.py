@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gguf_audit.fingerprints import Fingerprints
 from gguf_audit.parts import Absent, Loading
@@ -220,6 +220,9 @@ class Card(Struct, frozen=True, kw_only=True):
     base_models: tuple[str, ...] = ()
     #: Names of GGUF files anywhere in its text.
     files: frozenset[str] = frozenset()
+    #: The same by the place that a link leads to: ``owner/repo`` of the Hub, another
+    #: address; "" for those that are in no link, or in one that stays where it is.
+    listed: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     #: Quantizations anywhere in its text, in capitals.
     labels: frozenset[str] = frozenset()
     #: It describes a checkpoint, whose ``config.json`` is beside it as well.

@@ -10,7 +10,7 @@ import re
 
 from msgspec import Struct
 
-__all__ = ["LABEL", "Label", "label_of", "width_of"]
+__all__ = ["LABEL", "Label", "label_of", "model_of", "width_of"]
 
 #: A quantization at the end of a file's or a folder's name, as llama-quantize, the
 #: converter and the big publishers write it.
@@ -37,6 +37,12 @@ def label_of(path: str) -> Label | None:
     name = re.split(r"[/\\:]", path)[-1]
     found = LABEL.search(_SHARD.sub("", name.removesuffix(".gguf")))
     return None if found is None else Label(found["label"].upper(), found["dynamic"] is not None)
+
+
+def model_of(path: str) -> str:
+    """Return what a file's name calls its model: no quantization, no shard, small letters."""
+    name = re.split(r"[/\\:]", path)[-1]
+    return LABEL.sub("", _SHARD.sub("", name.removesuffix(".gguf"))).casefold()
 
 
 def width_of(quantization: str) -> str | None:

@@ -16,7 +16,14 @@ from msgspec import Struct
 from gguf_audit.checkpoint import Json
 from gguf_audit.parts import Absent
 
-__all__ = ["ACTIVATION", "Wanted", "expected_projector", "projector_types", "vision_part"]
+__all__ = [
+    "ACTIVATION",
+    "Wanted",
+    "expected_projector",
+    "projector_types",
+    "takes_projector",
+    "vision_part",
+]
 
 #: Stands for ``clip.use_gelu`` and ``clip.use_silu``: ``gelu``, ``silu``, or ``quick_gelu``
 #: where neither is true.
@@ -211,6 +218,21 @@ def projector_types(config: Mapping[str, Json]) -> tuple[str, ...]:
         inner = vision.get("model_type") if isinstance(vision, dict) else None
         return _LLAVA.get(str(inner), ())
     return _TYPES.get(str(type_), ())
+
+
+def takes_projector(config: Mapping[str, Json]) -> bool:
+    """Tell whether a checkpoint has an encoder that the converter makes a projector file of.
+
+    False too for encoders that this table doesn't know. A class that is called so has one
+    whether or not its part is written down.
+    """
+    if not projector_types(config):
+        return False
+    whole, classes = vision_part(config), config.get("architectures")
+    if any(isinstance(whole.get(part), dict) for part in ("vision_config", "audio_config")):
+        return True
+    first = classes[0] if isinstance(classes, list) and classes else None
+    return isinstance(first, str) and first.endswith("ForConditionalGeneration")
 
 
 def expected_projector(

@@ -12,6 +12,7 @@ from gguf_audit.evidence import (
     Companion,
     CompanionKind,
     Conversion,
+    FolderSubject,
     Model,
     PairSubject,
     SetSubject,
@@ -27,6 +28,7 @@ __all__ = [
     "NoEvidence",
     "OnCompanion",
     "OnConversion",
+    "OnFolder",
     "OnModel",
     "OnPair",
     "OnSet",
@@ -203,6 +205,12 @@ class OnPair(Struct, frozen=True):
     check: Callable[[PairSubject, Settings], Iterator[Outcome]]
 
 
+class OnFolder(Struct, frozen=True):
+    """A check of what stands beside the models of a folder or a repository."""
+
+    check: Callable[[FolderSubject, Settings], Iterator[Outcome]]
+
+
 class OnUpload(Struct, frozen=True):
     """A check of a repository against the folder that it was uploaded from."""
 
@@ -221,7 +229,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     #: Kebab-case; the module has the same name with underscores.
     name: str
     levels: tuple[Severity, ...]
-    check: OnModel | OnConversion | OnSet | OnCompanion | OnPair | OnUpload
+    check: OnModel | OnConversion | OnSet | OnCompanion | OnPair | OnFolder | OnUpload
     needs: frozenset[Need] = frozenset()
     #: Codes or families whose finding on the same key already tells this cause: the
     #: engine then lists what this rule says under that finding's consequences.

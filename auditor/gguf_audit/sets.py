@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import (
     Digest,
+    FolderSubject,
     PairSubject,
     ProjectorMember,
     SetMember,
@@ -28,10 +29,13 @@ from gguf_audit.formats.gguf import shard_name
 from gguf_audit.gguf import Array, Field, Gguf, Scalar
 from gguf_audit.naming import LABEL
 from gguf_audit.repairing import fix_command
-from gguf_audit.rule import Hit, OnPair, OnSet, OnUpload, Outcome, Rule, Severity
+from gguf_audit.rule import Hit, OnFolder, OnPair, OnSet, OnUpload, Outcome, Rule, Severity
 from gguf_audit.verdict import Problem, SubjectReport
 
-__all__ = ["audit_set", "member_of", "pairs_of", "sets_of", "stem_of"]
+__all__ = ["Compared", "audit_set", "home_of", "member_of", "pairs_of", "sets_of", "stem_of"]
+
+#: Several files that are held against each other.
+Compared = SetSubject | PairSubject | FolderSubject | UploadSubject
 
 #: Longer strings are told apart by their hash.
 _LONGEST = 256
@@ -39,10 +43,13 @@ _LONGEST = 256
 _SHARED = ("tokenizer.", "general.")
 
 
-def member_of(gguf: Gguf, name: str, told: frozenset[str] = frozenset()) -> SetMember | None:
+def member_of(
+    gguf: Gguf, name: str, told: frozenset[str] = frozenset(), encoder: str = ""
+) -> SetMember | None:
     """Return the summary of a model, ``None`` for one that names no architecture.
 
-    ``told`` are the keys that its own audit has found to be wrong. Arrays are read to be hashed, not unpacked. Raises AuditError.
+    ``told`` are the keys that its own audit has found to be wrong, ``encoder`` is what
+    ``SetMember`` has. Arrays are read to be hashed, not unpacked. Raises AuditError.
     """
     architecture = gguf.architecture
     if architecture is None:
@@ -63,6 +70,7 @@ def member_of(gguf: Gguf, name: str, told: frozenset[str] = frozenset()) -> SetM
         values=stated,
         fields=Fields(architecture, scalars),
         told=told,
+        encoder=encoder,
     )
 
 
@@ -99,9 +107,11 @@ def sets_of(members: Sequence[SetMember]) -> Iterator[SetSubject]:
     quantization stand beside it.
     """
     groups: dict[tuple[object, ...], list[SetMember]] = {}
-    labelled = {(_home(member), stem_of(member.name)[0]) for member in members if _named(member)}
+    labelled = {
+        (home_of(member.name), stem_of(member.name)[0]) for member in members if _named(member)
+    }
     for member in members:
-        home, (stem, _) = _home(member), stem_of(member.name)
+        home, (stem, _) = home_of(member.name), stem_of(member.name)
         claim: tuple[object, ...] | None
         claim = ("named", stem) if (home, stem) in labelled else _claimed(member)
         if claim is not None:
@@ -109,7 +119,7 @@ def sets_of(members: Sequence[SetMember]) -> Iterator[SetSubject]:
             groups.setdefault(same, []).append(member)
     for found in groups.values():
         if len(found) > 1:
-            folder = _home(found[0])
+            folder = home_of(found[0].name)
             yield SetSubject(
                 folder=folder or ".", architecture=found[0].architecture, members=tuple(found)
             )
@@ -123,14 +133,21 @@ def pairs_of(members: Sequence[SetMember | ProjectorMember]) -> Iterator[PairSub
     models = [each for each in members if isinstance(each, SetMember)]
     for each in members:
         if isinstance(each, ProjectorMember):
-            home = _home(each)
-            beside = tuple(model for model in models if _home(model) == home)
+            home = home_of(each.name)
+            beside = tuple(model for model in models if home_of(model.name) == home)
             if beside:
                 yield PairSubject(folder=home, projector=each, models=beside)
 
 
+def home_of(name: str) -> str:
+    """Return a file's folder, and of one that is named like a quantization the one above it."""
+    folder, _ = os.path.split(name)
+    above, name = os.path.split(folder)
+    return above if name and LABEL.sub("", name) == "" else folder
+
+
 def audit_set(
-    subject: SetSubject | PairSubject | UploadSubject,
+    subject: Compared,
     rules: Iterable[Rule],
     severities: Mapping[str, Severity],
 ) -> SubjectReport | None:
@@ -160,11 +177,13 @@ def audit_set(
     )
 
 
-def _said(rule: Rule, subject: SetSubject | PairSubject | UploadSubject) -> Iterator[Outcome]:
+def _said(rule: Rule, subject: Compared) -> Iterator[Outcome]:
     match rule.check, subject:
         case OnSet(check), SetSubject():
             yield from check(subject, Settings())
         case OnPair(check), PairSubject():
+            yield from check(subject, Settings())
+        case OnFolder(check), FolderSubject():
             yield from check(subject, Settings())
         case OnUpload(check), UploadSubject():
             yield from check(subject, Settings())
@@ -183,12 +202,6 @@ def _finding(rule: Rule, hit: Hit, severities: Mapping[str, Severity]) -> Findin
 def _named(member: SetMember) -> bool:
     stem, has_label = stem_of(member.name)
     return bool(stem) and has_label
-
-
-def _home(member: SetMember | ProjectorMember) -> str:
-    folder, _ = os.path.split(member.name)
-    above, name = os.path.split(folder)
-    return above if name and LABEL.sub("", name) == "" else folder
 
 
 def _claimed(member: SetMember) -> tuple[object, ...] | None:

@@ -13,7 +13,17 @@ from gguf_audit.gathering import Evidence
 from gguf_audit.layout import CacheLayout
 from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
-from gguf_audit.rule import Need, OnCompanion, OnConversion, OnModel, OnPair, OnSet, OnUpload, Rule
+from gguf_audit.rule import (
+    Need,
+    OnCompanion,
+    OnConversion,
+    OnFolder,
+    OnModel,
+    OnPair,
+    OnSet,
+    OnUpload,
+    Rule,
+)
 
 __all__ = ["why_not"]
 
@@ -21,7 +31,7 @@ __all__ = ["why_not"]
 def why_not(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
     """Say why a rule has nothing to look at, ``None`` if it has."""
     match rule.check:
-        case OnSet() | OnPair():
+        case OnSet() | OnPair() | OnFolder():
             return _not_for(rule, "compares the files of a folder with each other")
         case OnUpload():
             return _not_for(rule, "compares a repository with a folder: give --matches")

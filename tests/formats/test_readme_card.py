@@ -79,10 +79,37 @@ def test_a_card_is_what_has_front_matter() -> None:
         license_name="qwen",
         base_models=("owner/a", "owner/b"),
         files=frozenset({"X-Q8_0.gguf"}),
+        listed={"": frozenset({"X-Q8_0.gguf"})},
         labels=frozenset({"Q8_0", "Q4_K_M"}),
         of_checkpoint=True,
     )
     assert parse_card("# README\nlicense: mit") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("[a.gguf](https://huggingface.co/o/r/blob/main/a.gguf?x=1)", {"o/r": {"a.gguf"}}),
+        (
+            "[GGUF](https://hf.co/o/r/resolve/main/sub/a.Q6_K.gguf.part1of2)",
+            {"o/r": {"a.Q6_K.gguf"}},
+        ),
+        (
+            '<a href="https://huggingface.co/o/r">a.gguf</a>, b.gguf',
+            {"o/r": {"a.gguf"}, "": {"b.gguf"}},
+        ),
+        ("https://example.com/d/a.gguf.", {"https://example.com/d": {"a.gguf"}}),
+        ("[a.gguf](./a.gguf) **b.gguf** `dir/c.gguf`", {"": {"a.gguf", "b.gguf", "c.gguf"}}),
+        ("<a name=top>a.gguf</a> https://huggingface.co/o/r", {"": {"a.gguf"}}),
+        ("*.gguf {quant}.gguf .gguf ..gguf " + "x" * 300 + ".gguf", {}),
+        ("a" * (1 << 20) + "<a " * 9 + "[" * 9, {}),
+    ],
+)
+def test_files_of_a_card_by_where_their_links_lead(text: str, listed: dict[str, set[str]]) -> None:
+    card = parse_card(f"---\n---\n{text}")
+    assert card is not None
+    assert card.listed == listed
+    assert card.files == set().union(*listed.values())
 
 
 def test_a_card_is_read_from_its_folder(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ RULES = {
     "PKG011": "architecture-not-allowed: error",
     "PKG012": "hash-differs: error",
     "PKG013": "reference-not-pinned: warning",
+    "PKG014": "projector-missing: info",
+    "PKG015": "listed-file-missing: info",
     "PKG020": "upload-differs: error warning",
     "PKG030": "projector-empty: error",
     "PKG031": "projector-type-unknown: error",

@@ -17,7 +17,7 @@ from gguf_audit.errors import AuditError
 from gguf_audit.sources._names import contained
 from gguf_audit.sources.local import FileSource, LocalTree
 
-__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot"]
+__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot", "is_download"]
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 #: A ref holds a commit and perhaps a line break.
@@ -41,6 +41,29 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     home = environment.get("HF_HOME", str(Path(home, "huggingface")))
     folder = environment.get("HUGGINGFACE_HUB_CACHE", str(Path(home, "hub")))
     return Path(os.path.expandvars(environment.get("HF_HUB_CACHE", folder))).expanduser()
+
+
+def is_download(path: str) -> bool:
+    """Tell whether huggingface_hub has fetched a file: beside it may stand as many as it likes.
+
+    Into its cache, with links from elsewhere, or into a folder that it keeps a note in
+    (``_local_folder.py``, ``.cache/huggingface/download``).
+    """
+    file = Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
+    return _is_blob(Path(os.path.realpath(path))) or any(
+        (folder.name == "snapshots" and folder.parent.name.startswith("models--"))
+        or _note(folder, file).is_file()
+        for folder in file.parents
+    )
+
+
+def _is_blob(file: Path) -> bool:
+    return file.parent.name == "blobs" and file.parent.parent.name.startswith("models--")
+
+
+def _note(folder: Path, file: Path) -> Path:
+    note = f"{file.relative_to(folder)}.metadata"
+    return folder / ".cache" / "huggingface" / "download" / note
 
 
 def find_snapshot(

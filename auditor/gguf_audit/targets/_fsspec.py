@@ -39,6 +39,7 @@ def in_a_file_system(url: str) -> Iterator[Located]:
         yield Located(
             f"{folder}/{name}",
             found=True,
+            listed=folder,
             tree=tree,
             file=name,
             source=source,

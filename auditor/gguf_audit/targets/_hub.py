@@ -155,6 +155,7 @@ def _in_tree(wanted: Wanted, target: str, tree: HubTree) -> Iterator[Located]:
         yield Located(
             _called(wanted, target, name, found=found),
             found=found,
+            listed=wanted.address.rstrip("/") if found and not wanted.path else "",
             tree=tree,
             file=name,
             source=source,

@@ -46,7 +46,7 @@ def _below(folder: str) -> Iterator[Located]:
                 yield Located(link, SourceError(f"{link} is a link to a folder: name it itself"))
         for name in sorted(files):
             if name.lower().endswith(ENDING):
-                yield Located(str(Path(root) / name), found=True)
+                yield Located(str(Path(root) / name), found=True, listed=folder)
     for error in unread:
         name = os.fsdecode(error.filename)
         yield Located(name, SourceError(f"can't list {name}: {error.strerror}"))

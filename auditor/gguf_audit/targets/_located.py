@@ -45,6 +45,9 @@ class Located(Struct, frozen=True):
     error: AuditError | None = None
     #: Found below a folder, where a shard that its set has covered is no other model.
     found: bool = False
+    #: The folder or the repository of which every GGUF file was found; "" where there may
+    #: be others beside it.
+    listed: str = ""
     #: Where it is on this machine, if ``name`` isn't that.
     path: str | None = None
     #: Where else it is, and its name there.

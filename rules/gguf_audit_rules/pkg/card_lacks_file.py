@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
-from gguf_audit.naming import LABEL, label_of
+from gguf_audit.naming import label_of, model_of
 from gguf_audit.rule import Hit, OnModel, Outcome, Rule, Severity
 from gguf_audit.where import Where
 
@@ -37,7 +37,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     if card is None or label is None or label.text in card.labels:
         return
     name = re.split(r"[/\\:]", model.gguf.name)[-1]
-    same = {each for each in card.files if _stem(each) == _stem(name)}
+    same = {each for each in card.files if model_of(each) == model_of(name)}
     if name in same or len(same) < _LIST:
         return
     yield Hit(
@@ -46,12 +46,6 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         expected=name,
         level=Severity.INFO,
     )
-
-
-def _stem(name: str) -> str:
-    """Return what stands before the quantization, without a shard's number."""
-    stem = re.sub(r"-[0-9]{5}-of-[0-9]{5}$", "", name.removesuffix(".gguf"))
-    return LABEL.sub("", stem).casefold()
 
 
 RULE = Rule(
