@@ -22,6 +22,7 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.finding import SkipKind
 from gguf_audit.gguf import Gguf
 from gguf_audit.mandate import Mandate
+from gguf_audit.policies import Policy
 from gguf_audit.rule import OnModel, Outcome
 from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
 from gguf_audit.verdict import BytesAt, Problem, Status
@@ -271,3 +272,22 @@ def test_a_model_that_llama_cpp_refuses_is_let_go_of(tmp_path: Path) -> None:
         assert [name for name in kept if name.endswith("refused.gguf")] == []
     finally:
         gc.enable()
+
+
+def test_files_whose_reference_nobody_finds_are_let_go_of(tmp_path: Path) -> None:
+    for name in "abcd":
+        write_gguf(tmp_path / f"{name}.gguf", KEYS, TENSORS)
+    held: list[int] = []
+
+    def progress(done: int, files: int, name: str) -> None:
+        del done, files, name
+        held.append(sum(isinstance(each, Gguf) for each in gc.get_objects()))
+
+    mandate = Mandate(rules={}, policy=Policy(references={"*": "nowhere/at-all"}))
+    gc.collect()
+    gc.disable()
+    try:
+        audit_targets([str(tmp_path)], mandate, progress=progress)
+    finally:
+        gc.enable()
+    assert held == held[:1] * 4

@@ -69,7 +69,8 @@ class References:
                 self._opened[key] = error
         found = self._opened[key]
         if isinstance(found, AuditError):
-            raise found
+            # Else it would keep the frames of all who have asked before, and their files.
+            raise found.with_traceback(None)
         return found
 
     def named_by(self, gguf: Gguf, card: Callable[[], BaseModel | None]) -> Checkpoint:

@@ -32,7 +32,7 @@ def once(read: Callable[[*Ts], T]) -> Callable[[*Ts], T]:
     def remembered(*arguments: *Ts) -> T:
         found = tried(*arguments)
         if isinstance(found, AuditError):
-            raise found
+            raise found.with_traceback(None)
         return found
 
     return remembered
