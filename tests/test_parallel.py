@@ -3,6 +3,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
@@ -80,6 +82,34 @@ def test_an_item_whose_process_dies_is_told_and_no_other_is_lost() -> None:
 
     found = run(work, list(range(1, 20)))
     assert found == [(item, -item if item in (3, 4, 19) else item * 10) for item in range(1, 20)]
+
+
+#: Two processes that work for ten minutes, after each has said that it is there.
+_BUSY = """
+import time
+from gguf_audit.parallel import in_order
+def work(item):
+    print(item, flush=True)
+    time.sleep(600)
+no = lambda item: False
+list(in_order(work, [1, 2], jobs=2, crashed=print, skip=no, hold=no))
+"""
+
+
+def test_processes_end_with_the_one_that_is_killed() -> None:
+    roots = os.pathsep.join(path for path in sys.path if path)
+    with subprocess.Popen(
+        [sys.executable, "-c", _BUSY],
+        env={**os.environ, "PYTHONPATH": roots},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert sorted(process.stdout.readline() for _ in range(2)) == ["1\n", "2\n"]
+        process.kill()
+        # They have the pipe as well: it ends with the last of them.
+        said, _ = process.communicate(timeout=60)
+        assert said == ""
 
 
 def test_an_exception_is_raised_where_the_result_would_be() -> None:

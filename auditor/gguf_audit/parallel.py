@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -157,6 +158,15 @@ def _inherited(work: Callable[[Any], Any]) -> Generator[None, None, None]:
 def _begin() -> None:
     """Leave it to the first process to react to SIGINT: it ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+
+
+def _end_with_the_first() -> None:
+    """End when the first process does: one that is killed can't end the others."""
+    first = multiprocessing.parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)
 
 
 def _done(item: Any) -> Any:
