@@ -84,13 +84,13 @@ def test_an_item_whose_process_dies_is_told_and_no_other_is_lost() -> None:
     assert found == [(item, -item if item in (3, 4, 19) else item * 10) for item in range(1, 20)]
 
 
-#: Two processes that work for ten minutes, after each has said that it is there.
+#: Two processes that work for two minutes, after each has said that it is there.
 _BUSY = """
 import time
 from gguf_audit.parallel import in_order
 def work(item):
     print(item, flush=True)
-    time.sleep(600)
+    time.sleep(120)
 no = lambda item: False
 list(in_order(work, [1, 2], jobs=2, crashed=print, skip=no, hold=no))
 """
