@@ -44,7 +44,7 @@ def test_the_report_says_that_it_was_the_hub(check: Spawn, fake: FakeHub) -> Non
     assert (subject["errors"], done.stderr) == ([], "")
     assert [request.path for request in fake.requests] == [
         "/api/models/owner/model/revision/main",
-        *[f"/owner/model/resolve/{COMMIT}/config.json"] * 2,
+        f"/owner/model/resolve/{COMMIT}/config.json",
         # the names and shapes of the tensors, from the start of the file
         f"/owner/model/resolve/{COMMIT}/model.safetensors",
         "/model.safetensors",

@@ -146,6 +146,58 @@ def test_a_cache_that_cannot_be_written_is_done_without(fake: FakeHub, tmp_path:
     assert (tmp_path / "hub").read_bytes() == b""
 
 
+def kept(hub: Hub) -> list[str]:
+    """Return what is in the cache, from its folder on."""
+    return sorted(path.relative_to(hub.cache).as_posix() for path in hub.cache.rglob("*.*"))
+
+
+@pytest.mark.parametrize("sizes", [True, False])
+def test_no_more_is_taken_in_than_was_said(fake: FakeHub, tmp_path: Path, sizes: bool) -> None:
+    fake.sizes = sizes
+    limits = replace(LIMITS, config_bytes=63, tokenizer_bytes=63)
+    hub = Hub(fake.url, cache=tmp_path / "hub", limits=limits)
+    tree = hub.pin("owner/model")
+    fake.files["config.json"] = content(json.dumps(CONFIG) + " " * MIB)
+    with pytest.raises(HubUnavailableError, match="answers with more than the 63 bytes asked for"):
+        tree.open("config.json").read(0, 1)
+    assert kept(hub) == []
+
+
+def test_headers_name_no_place_to_write_to_and_no_host_for_the_token(
+    fake: FakeHub, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    tree = hub.pin("owner/model")
+    elsewhere = {
+        "etag": '"../../../../outside"',
+        "x-repo-commit": COMMIT,
+        "x-xet-hash": "a" * 64,
+        "x-xet-refresh-route": f"{fake.cdn}/token",
+    }
+    fake.fault = always((200, elsewhere, json.dumps(CONFIG).encode()))
+    assert tree.open("config.json").read(0, 1) == b"{"
+    assert kept(hub) == ["models--owner--model/snapshots/" + COMMIT + "/config.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["hub"]
+    assert fake.count("cdn") == (0, 0)
+
+
+def test_what_is_in_the_cache_is_never_replaced(hub: Hub) -> None:
+    path = hub.cache / "models--owner--model" / "snapshots" / COMMIT / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"of another size")
+    assert read_checkpoint(hub.pin("owner/model"), id="owner/model").config == CONFIG
+    assert path.read_bytes() == b"of another size"
+
+
+def test_metadata_of_another_commit_is_refused(fake: FakeHub, hub: Hub) -> None:
+    tree = hub.pin("owner/model")
+    body = json.dumps(CONFIG).encode()
+    fake.fault = always((200, {"x-repo-commit": "f" * 40}, body))
+    with pytest.raises(SourceError, match="the Hub sends it from commit ffff"):
+        tree.open("config.json").read(0, 1)
+    assert kept(hub) == []
+
+
 # What is refused
 
 
@@ -250,6 +302,7 @@ def test_a_password_in_the_endpoint_is_not_shown(fake: FakeHub, tmp_path: Path) 
         ((416, NO_HEADERS, b""), r"refuses owner/model \(status 416\)"),
         ((302, {"location": "ftp://127.0.0.1/x"}, b""), "redirects to no https address"),
         ((302, {"location": "/again"}, b""), "redirects in a circle"),
+        ((206, {"content-encoding": "gzip"}, b""), "sends compressed what it is asked for as"),
     ],
 )
 def test_a_wrong_answer_to_a_range(fake: FakeHub, hub: Hub, answer: Answer, says: str) -> None:
@@ -421,9 +474,8 @@ def test_requests_and_bytes_have_limits(fake: FakeHub, tmp_path: Path) -> None:
 
 
 def test_another_reference_may_cost_as_much_again(fake: FakeHub, tmp_path: Path) -> None:
-    # A listing, and the requests that a download takes, one of them perhaps again; with
-    # a warm cache the listing alone.
-    hub = Hub(fake.url, cache=tmp_path, limits=replace(LIMITS, hub_requests=7))
+    # A listing and a file; with a warm cache the listing alone.
+    hub = Hub(fake.url, cache=tmp_path, limits=replace(LIMITS, hub_requests=2))
     for _ in range(5):
         assert hub.pin("owner/model").open("config.json").read(0, 1) == b"{"
 

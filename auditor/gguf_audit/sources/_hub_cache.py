@@ -1,4 +1,4 @@
-"""The local Hub cache, read without huggingface_hub.
+"""The local Hub cache, read and filled without huggingface_hub.
 
 ``models--owner--repo/{refs/<revision>, snapshots/<commit>/<name>, blobs/<hash>}``: the
 layout that huggingface_hub documents and keeps (file_download.py, "cache_dir").
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from gguf_audit.errors import AuditError
 from gguf_audit.sources._names import contained
 from gguf_audit.sources.local import FileSource, LocalTree
 
-__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot", "is_download"]
+__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot", "is_download", "keep"]
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 #: A ref holds a commit and perhaps a line break.
@@ -75,7 +76,7 @@ def find_snapshot(
     has only been asked for commits, and the newest of these that holds such a file is
     taken.
     """
-    folder = cache / f"models--{repo.replace('/', '--')}"
+    folder = _folder_of(repo, cache)
     try:
         commit = _commit_of(folder, revision or "main")
         meant = commit is not None
@@ -89,6 +90,29 @@ def find_snapshot(
     except (OSError, AuditError):
         return None  # An unreadable cache has nothing for us.
     return Snapshot(commit=commit, tree=tree, absent=absent, meant=meant)
+
+
+def keep(content: bytes, repo: str, commit: str, name: str, *, cache: Path) -> None:
+    """Put a file of a commit into the cache, whole or not at all, over nothing.
+
+    In the snapshot itself, as huggingface_hub does where there are no symbolic links. A
+    cache that can't be written to is done without.
+    """
+    path = _folder_of(repo, cache) / "snapshots" / commit / contained(name)
+    unfinished = path.with_name(f".{os.urandom(8).hex()}.tmp")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path):
+            return
+        try:
+            unfinished.write_bytes(content)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _folder_of(repo: str, cache: Path) -> Path:
+    return cache / f"models--{repo.replace('/', '--')}"
 
 
 def _commit_of(folder: Path, revision: str) -> str | None:

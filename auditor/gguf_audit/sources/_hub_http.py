@@ -137,24 +137,34 @@ class Connection:
         finally:
             self._lanes = 1
 
-    def get(self, url: str, *, limit_bytes: int, span: tuple[int, int] | None = None) -> Answer:
+    def get(
+        self,
+        url: str,
+        *,
+        limit_bytes: int = 0,
+        expected_bytes: int = 0,
+        span: tuple[int, int] | None = None,
+    ) -> Answer:
         """Get a URL, or of its content the bytes from the first to the second offset.
 
+        A whole one has at most ``limit_bytes``, and the time that ``expected_bytes`` take.
         Raises Refusal for any status but 200, or 206 where a span was asked for;
         HubUnavailableError where there is no answer in time, or none of that length.
         """
-        wanted = limit_bytes if span is None else span[1] - span[0]
         headers = {**self._all_headers(), "accept-encoding": "identity"}
         if span is not None:
             headers["range"] = f"bytes={span[0]}-{span[1] - 1}"
+            limit_bytes = expected_bytes = span[1] - span[0]
         answer = self.ask(
-            lambda seconds: self._follow(url, headers, limit_bytes=wanted, seconds=seconds),
-            size=0 if span is None else wanted,
+            lambda seconds: self._follow(
+                url, headers, limit_bytes=limit_bytes, size=expected_bytes, seconds=seconds
+            ),
+            size=expected_bytes,
         )
-        self.received(len(answer.body))
+        self._received(len(answer.body))
         return answer
 
-    def received(self, size: int) -> None:
+    def _received(self, size: int) -> None:
         """Count bytes that came in."""
         with _COUNTING:
             self.bytes += size
@@ -276,11 +286,11 @@ class Connection:
         return self._headers
 
     def _follow(
-        self, url: str, headers: Mapping[str, str], *, limit_bytes: int, seconds: float
+        self, url: str, headers: Mapping[str, str], *, limit_bytes: int, size: int, seconds: float
     ) -> Answer:
         commit: str | None = None
         for _ in range(self._limits.hub_redirects + 1):
-            self.account(requests=1, size=limit_bytes if "range" in headers else 0)
+            self.account(requests=1, size=size)
             sent = dict(headers)
             at_home = origin_of(url) == origin_of(self.endpoint)
             if not at_home:
@@ -295,6 +305,8 @@ class Connection:
                 if status != (206 if "range" in headers else 200):
                     # The body is never read: a whole file instead of its header, say.
                     raise Refusal(status, received)
+                if received.get("content-encoding", "identity").lower() != "identity":
+                    raise self.lose("sends compressed what it is asked for as it is")
                 body = _read(self._listened(chunks), limit_bytes)
             if body is None:
                 raise self.lose(f"answers with more than the {limit_bytes} bytes asked for")

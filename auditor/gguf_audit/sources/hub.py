@@ -1,22 +1,23 @@
 """Repositories of the Hugging Face Hub, each read at one commit.
 
-Metadata files are downloaded into huggingface_hub's cache, and taken from there when
-they are in it. Of safetensors and GGUF files only the beginning is fetched: it holds
-the header. Nothing else is, so no weight ever crosses the network.
+Metadata files are taken from huggingface_hub's cache when they are in it, and put there
+when they were fetched. Of safetensors and GGUF files only the beginning is fetched: it
+holds the header. Nothing else is, so no weight ever crosses the network.
+
+huggingface_hub's own download isn't used: it writes as much as it is sent, to a place in
+the cache that a header names, and takes the token to a host that another one names.
 
 huggingface_hub is imported when the Hub is first asked: that takes 0.3 s.
 """
 
 from __future__ import annotations
 
-import errno
 import json
-import logging
 import os
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,8 +28,7 @@ from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
-from gguf_audit.sources import _hub_http as http
-from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_snapshot
+from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_snapshot, keep
 from gguf_audit.sources._hub_http import Answer, Connection, HubUnavailableError, Refusal
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import Address, Streamed, Traffic
@@ -60,7 +60,6 @@ _WEIGHTS = ".safetensors"
 _GGUF = ".gguf"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
@@ -192,12 +191,12 @@ class HubTree:
         if name.endswith(_WEIGHTS):
             return _Ranged(self, name, size)
         if name.endswith(_METADATA):
-            return _Downloaded(self, name, size)
+            return self._cached(name, size) or _Downloaded(self, name, size)
         if _GGUF in name.lower():
-            return self._cached(name) or self._streamed(name)
+            return self._cached(name, size) or self._streamed(name)
         raise self._error(name, "only metadata is fetched from the Hub")
 
-    def _cached(self, name: str) -> FileSource | None:
+    def _cached(self, name: str, size: int | None) -> FileSource | None:
         """Return a file that was downloaded once; of another size it wasn't."""
         snapshot = find_snapshot(self._repo, self.commit, cache=self._hub.cache)
         if snapshot is None:
@@ -206,7 +205,7 @@ class HubTree:
             file = snapshot.tree.open(name)
         except AuditError:
             return None
-        return file if file.size == self._entries[name].size else None
+        return file if size in (None, file.size) else None
 
     def _streamed(self, name: str) -> Streamed:
         token = self._hub.connection.token
@@ -225,45 +224,24 @@ class HubTree:
             return self._hub.explained(refusal, self._repo, self.commit).message
         return None
 
-    def download(self, name: str, size: int | None) -> FileSource | MemorySource:
-        """Return a metadata file out of huggingface_hub's cache, downloaded if need be."""
+    def download(self, name: str, size: int | None) -> bytes:
+        """Return a metadata file, and leave it in the Hub cache for the next time."""
         connection = self._hub.connection
-        token = connection.token or False
-        fetch = http.library().hf_hub_download
-
-        faults: tuple[type[Exception], ...] = (RuntimeError, *http.failures())
-
-        def work(seconds: float) -> str | None:
-            try:
-                with _quiet():
-                    # HEAD and GET, and each may be redirected.
-                    connection.account(requests=4, size=size or 0)
-                    path: str = fetch(
-                        self._repo,
-                        name,
-                        revision=self.commit,
-                        cache_dir=self._hub.cache,
-                        endpoint=connection.endpoint,
-                        token=token,
-                        etag_timeout=seconds,
-                        **http.AGENT,
-                    )
-                    return path
-            except faults as error:
-                if _is_cache_fault(error):
-                    return None
-                raise _failure(error) from None
-
-        expected = self._hub.limits.config_bytes if size is None else size
+        limits = self._hub.limits
         try:
-            path = connection.ask(work, size=expected)
-            if path is None:
-                answer = connection.get(self._url(name), limit_bytes=expected)
-                return MemorySource(name, answer.body)
+            answer = connection.get(
+                self._url(name),
+                limit_bytes=limits.tokenizer_bytes if size is None else size,
+                expected_bytes=limits.config_bytes if size is None else size,
+            )
         except Refusal as refusal:
             raise self._hub.explained(refusal, self._repo, self.commit) from None
-        connection.received(expected if size is not None else 0)
-        return FileSource(path, name=name)
+        self._check_commit(name, answer)
+        found = len(answer.body)
+        if size not in (None, found):
+            raise self._error(name, f"it has {found} bytes, the Hub lists {size}")
+        keep(answer.body, self._repo, self.commit, name, cache=self._hub.cache)
+        return answer.body
 
     def each(
         self, names: Sequence[str], read: Callable[[ByteSource], Read]
@@ -299,7 +277,7 @@ class HubTree:
 
         ``at`` is where an earlier part of it came from: asked first, without the Hub.
         """
-        get = partial(self._hub.connection.get, limit_bytes=end - start, span=(start, end))
+        get = partial(self._hub.connection.get, span=(start, end))
         try:
             answer = None
             if at is not None:
@@ -309,9 +287,12 @@ class HubTree:
             answer = answer or get(self._url(name))
         except Refusal as refusal:
             raise self._hub.explained(refusal, self._repo, self.commit) from None
+        self._check_commit(name, answer)
+        return answer
+
+    def _check_commit(self, name: str, answer: Answer) -> None:
         if answer.commit not in (None, self.commit):
             raise self._error(name, f"the Hub sends it from commit {answer.commit:.40}")
-        return answer
 
     def _url(self, name: str) -> str:
         endpoint = self._hub.connection.endpoint
@@ -324,14 +305,14 @@ class HubTree:
 
 
 class _Downloaded:
-    """A small file, downloaded when it is first read: its size is known before."""
+    """A small file, downloaded whole when it is first read: its size is known before."""
 
     __slots__ = ("_file", "_size", "_tree", "name")
 
     def __init__(self, tree: HubTree, name: str, size: int | None) -> None:
         self._tree = tree
         self._size = size
-        self._file: FileSource | MemorySource | None = None
+        self._file: MemorySource | None = None
         self.name = name
 
     @property
@@ -346,16 +327,9 @@ class _Downloaded:
     def close(self) -> None:
         """Do nothing: it was downloaded whole."""
 
-    def _whole(self) -> FileSource | MemorySource:
+    def _whole(self) -> MemorySource:
         if self._file is None:
-            file = self._tree.download(self.name, self._size)
-            if self._size is not None and file.size != self._size:
-                raise SourceError(
-                    f"can't read {self.name} of {self._tree.identity}: it has {file.size}"
-                    f" bytes, the Hub lists {self._size}",
-                    where=Where(file=self.name),
-                )
-            self._file = file
+            self._file = MemorySource(self.name, self._tree.download(self.name, self._size))
         return self._file
 
 
@@ -451,45 +425,3 @@ def _entry(sibling: Any) -> _Entry:
         size if type(size) is int and size >= 0 else None,
         sha256 if isinstance(sha256, str) and _SHA256.fullmatch(sha256) else None,
     )
-
-
-def _is_cache_fault(error: BaseException) -> bool:
-    """Tell a cache that can't be written to, which is no fault of the Hub."""
-    return any(
-        # A connection can be refused permission too, but has no file name.
-        isinstance(each, OSError) and (each.filename is not None or each.errno in _DISK_FULL)
-        for each in http.chain_of(error)
-    )
-
-
-def _failure(error: BaseException) -> Refusal | http.Broken:
-    """Return what huggingface_hub's exception comes from: a status, or no answer."""
-    for each in http.chain_of(error):
-        response: Any = getattr(each, "response", None)
-        status = getattr(response, "status_code", None)
-        if isinstance(status, int):
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return Refusal(status, headers)
-    return http.Broken(http.reason_of(error))
-
-
-@contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Keep huggingface_hub from drawing progress bars and from logging retries."""
-    bars = http.library().utils
-    group = "huggingface_hub"
-    # Where HF_HUB_DISABLE_PROGRESS_BARS=0 insists on bars, disabling would only warn.
-    draws = not bars.are_progress_bars_disabled(group) and not os.environ.get(
-        "HF_HUB_DISABLE_PROGRESS_BARS"
-    )
-    logger = logging.getLogger(group)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    if draws:
-        bars.disable_progress_bars(group)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        if draws:
-            bars.enable_progress_bars(group)
