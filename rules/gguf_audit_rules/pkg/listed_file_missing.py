@@ -3,8 +3,8 @@
 ## What it does
 Where the model card of a folder (a `README.md` with front matter) names at least two GGUF files
 of a model that is there, looks for a file of each quantization that it names, in the folder and
-below. Shards and parts are files of it, and the case of letters doesn't matter. What stands in
-links to another repository, names of other models, and an example or two aren't a list.
+below. Shards and parts are files of it, and the case of letters doesn't matter. Names of other
+models, and what links to other repositories lead to, are no part of the list.
 
 Most of the list has to be there: whoever has fetched or made some of its files has lost none.
 Under a policy with `provenance`, such as `--profile publish`, one file of it is enough, and the
