@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, vocabulary
 from engine_subjects import ALL, KEYS, TENSORS
@@ -88,7 +87,7 @@ def test_more_templates_than_are_looked_at_are_no_clean_audit(tmp_path: Path) ->
 def test_templates_that_take_long_end_the_audit_of_templates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chats, "LIMITS", replace(LIMITS, templates_seconds=0))
+    monkeypatch.setattr(chats, "LIMITS", LIMITS._replace(templates_seconds=0))
     keys: dict[str, FieldValue] = {**KEYS, **vocabulary(), KEY: CHATML, f"{KEY}.tool": CHATML}
     file = write_gguf(tmp_path / "model.gguf", keys, TENSORS)
     report = audit_targets([str(file)], Mandate(rules={"SEC001": ALL["SEC001"]}))

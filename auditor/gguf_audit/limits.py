@@ -7,7 +7,7 @@ exceeds one is *not audited*, never clean.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import NamedTuple
 
 __all__ = ["LIMITS", "Limits"]
 
@@ -15,8 +15,11 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """Every number that bounds what an untrusted input can make us do."""
+class Limits(NamedTuple):
+    """Every number that bounds what an untrusted input can make us do.
+
+    No struct, because the child that renders templates has these too and no msgspec.
+    """
 
     #: Real models have fewer than 100 keys; 5,000 has been seen in the wild.
     metadata_keys: int = 65_536

@@ -11,7 +11,6 @@ from typing import Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from gguf_audit.errors import (
     AuditError,
@@ -176,18 +175,18 @@ STRINGS: dict[str, FieldValue] = {"a": ["x", "y"], "b": ["z"]}
 @pytest.mark.parametrize(
     ("limits", "fields", "tensors", "message"),
     [
-        (replace(LIMITS, metadata_keys=1), {"a": 1, "b": 2}, [], "2 keys, more than the 1 "),
-        (replace(LIMITS, tensors=0), {}, [("t", (1,), "F32")], "1 tensors, more than the 0 "),
-        (replace(LIMITS, key_bytes=2), {"abc": 1}, [], "key 1 of 1 is 3 bytes long, more than 2"),
+        (LIMITS._replace(metadata_keys=1), {"a": 1, "b": 2}, [], "2 keys, more than the 1 "),
+        (LIMITS._replace(tensors=0), {}, [("t", (1,), "F32")], "1 tensors, more than the 0 "),
+        (LIMITS._replace(key_bytes=2), {"abc": 1}, [], "key 1 of 1 is 3 bytes long, more than 2"),
         (LIMITS, {}, [("t" * 64, (1,), "F32")], "is 64 bytes long, more than 63"),
-        (replace(LIMITS, string_bytes=3), {"a": "abcd"}, [], "a string of 4 bytes"),
-        (replace(LIMITS, string_bytes=3), {"a": "ab", "b": "cd"}, [], "together exceed 3 bytes"),
-        (replace(LIMITS, array_items=1), {"a": [1, 2]}, [], "2 items, more than the 1 "),
-        (replace(LIMITS, array_strings=2), STRINGS, [], "more than the 2 strings"),
-        (replace(LIMITS, array_depth=2), {"a": [[[1]]]}, [], "deeper than the 2 levels"),
-        (replace(LIMITS, nested_arrays=1), {"a": [[1], [2]]}, [], "more than the 1 arrays inside"),
-        (replace(LIMITS, header_bytes=40), {"a": "x" * 9}, [], "behind its first 40 bytes"),
-        (replace(LIMITS, header_bytes=60), {"a": [1] * 9}, [], "behind its first 60 bytes"),
+        (LIMITS._replace(string_bytes=3), {"a": "abcd"}, [], "a string of 4 bytes"),
+        (LIMITS._replace(string_bytes=3), {"a": "ab", "b": "cd"}, [], "together exceed 3 bytes"),
+        (LIMITS._replace(array_items=1), {"a": [1, 2]}, [], "2 items, more than the 1 "),
+        (LIMITS._replace(array_strings=2), STRINGS, [], "more than the 2 strings"),
+        (LIMITS._replace(array_depth=2), {"a": [[[1]]]}, [], "deeper than the 2 levels"),
+        (LIMITS._replace(nested_arrays=1), {"a": [[1], [2]]}, [], "more than the 1 arrays inside"),
+        (LIMITS._replace(header_bytes=40), {"a": "x" * 9}, [], "behind its first 40 bytes"),
+        (LIMITS._replace(header_bytes=60), {"a": [1] * 9}, [], "behind its first 60 bytes"),
         (LIMITS, {"general.alignment": 1 << 21}, [], "the alignment is 2097152, more than"),
     ],
 )
@@ -204,8 +203,7 @@ def test_each_limit_is_enforced(
 
 
 def test_a_limit_is_the_last_number_that_is_read() -> None:
-    exact = replace(
-        LIMITS,
+    exact = LIMITS._replace(
         metadata_keys=7,
         tensors=2,
         key_bytes=20,
@@ -222,7 +220,7 @@ def test_a_limit_is_the_last_number_that_is_read() -> None:
 
 def test_more_items_than_the_limit_are_passed_but_not_unpacked() -> None:
     content = build_gguf({"a": [1, 2, 3]})
-    found = read_gguf(MemorySource("x", content), limits=replace(LIMITS, array_strings=2))
+    found = read_gguf(MemorySource("x", content), limits=LIMITS._replace(array_strings=2))
     array = found.array("a")
     assert array is not None
     with pytest.raises(LimitError, match="more than the 2 that we unpack"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, LimitError, MalformedError, SourceError
 from gguf_audit.formats.gguf import ShardName, open_gguf, read_gguf_set, shard_name
@@ -212,7 +211,7 @@ def test_a_set_of_too_many_shards_is_over_a_limit() -> None:
     content = build_gguf({"split.count": (ValueType.UINT16, 65_535)})
     assert type(error_of({ONE: content}, ONE)) is LimitError
     with pytest.raises(LimitError, match="3 shards, more than the 2"):
-        read_gguf_set(MemoryTree(shards()), ONE, limits=replace(LIMITS, shards=2))
+        read_gguf_set(MemoryTree(shards()), ONE, limits=LIMITS._replace(shards=2))
 
 
 def test_names_of_shards_say_their_place() -> None:

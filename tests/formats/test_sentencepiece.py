@@ -7,7 +7,6 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from gguf_audit import limits
 from gguf_audit.checkpoint import SentencePiece
@@ -75,7 +74,7 @@ def test_a_model_without_pieces_is_none() -> None:
 
 
 def test_more_pieces_than_any_model_has_are_over_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_sentencepiece, "LIMITS", replace(limits.LIMITS, vocabulary_tokens=2))
+    monkeypatch.setattr(_sentencepiece, "LIMITS", limits.LIMITS._replace(vocabulary_tokens=2))
     with pytest.raises(LimitError, match="more than 2 pieces"):
         _read(message(1, b"") * 3)
 

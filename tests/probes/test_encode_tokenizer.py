@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gguf_audit.checkpoint import AddedToken, Json, TokenizerFiles, TokenizerJson
 from gguf_audit.limits import LIMITS
@@ -83,7 +82,7 @@ def test_what_is_no_tokenizer_says_why(document: bytes) -> None:
 
 
 def test_one_that_needs_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer, "LIMITS", replace(LIMITS, tokenizer_memory_bytes=1 << 27))
+    monkeypatch.setattr(tokenizer, "LIMITS", LIMITS._replace(tokenizer_memory_bytes=1 << 27))
     vocabulary: Json = {f"token {number}": number for number in range(400_000)}
     model: Json = {"type": "BPE", "vocab": vocabulary, "merges": []}
     large: dict[str, Json] = {**DOCUMENT, "model": model}

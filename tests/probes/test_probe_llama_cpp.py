@@ -9,7 +9,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from msgspec.structs import fields, replace
+from msgspec.structs import fields
 
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
@@ -161,7 +161,7 @@ def test_what_is_no_verdict_of_llama_cpp_is_not_taken_for_one(
 
 
 def test_a_child_that_hangs_is_ended(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llama_cpp, "LIMITS", replace(LIMITS, probe_seconds=1))
+    monkeypatch.setattr(llama_cpp, "LIMITS", LIMITS._replace(probe_seconds=1))
     child("say(loaded=True)\nfits(runs[0])\nif runs[0]['context'] == 4096: time.sleep(60)")
     assert outcomes() == (
         Allocated(bytes=8192, caches=("a line",)),
@@ -170,7 +170,7 @@ def test_a_child_that_hangs_is_ended(child: Child, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_child_that_floods_is_ended(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llama_cpp, "LIMITS", replace(LIMITS, probe_output_bytes=1000))
+    monkeypatch.setattr(llama_cpp, "LIMITS", LIMITS._replace(probe_output_bytes=1000))
     child("while True: sys.stderr.write('x' * 1000)")
     found = measure(LIBRARY, Path("model.gguf"), [SHORT])
     assert found == ("llama.cpp (a package 1)", (Unmeasured("llama.cpp said over 1000 bytes"),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from gguf_audit.checkpoint import Json, TokenizerJson
 from gguf_audit.limits import LIMITS
@@ -87,12 +86,12 @@ def growing(times: int) -> Json:
 
 
 def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer, "LIMITS", replace(LIMITS, tokenizer_memory_bytes=1 << 28))
+    monkeypatch.setattr(tokenizer, "LIMITS", LIMITS._replace(tokenizer_memory_bytes=1 << 28))
     assert broken(None, growing(40)).startswith("the process that runs the reference's tokenizer")
 
 
 def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokenizer, "LIMITS", replace(LIMITS, tokenizer_seconds=1))
+    monkeypatch.setattr(tokenizer, "LIMITS", LIMITS._replace(tokenizer_seconds=1))
     # An expression without an end is given up by the library itself: it matches nothing.
     assert made(regex("(.*)*(.*)*(.*)*Z")).reference[0] == (TEXTS[0],)
     reason = broken(None, growing(13))

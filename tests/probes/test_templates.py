@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from chat_subjects import CHATML
 from gguf_audit.chat import (
@@ -25,13 +26,13 @@ from gguf_audit.chat import (
 )
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
-from gguf_audit.probes.templates import Analyst
+from gguf_audit.probes.templates import _PROGRAM, Analyst, _folders
 
 
 @pytest.fixture
 def analyst(monkeypatch: pytest.MonkeyPatch) -> Iterator[Analyst]:
     # Whatever else this machine has to do, CPU time runs out first.
-    monkeypatch.setattr(TEMPLATES_LIMITS, replace(LIMITS, template_seconds=120.0))
+    monkeypatch.setattr(TEMPLATES_LIMITS, LIMITS._replace(template_seconds=120.0))
     with Analyst() as made:
         yield made
 
@@ -189,6 +190,21 @@ def test_the_child_has_nothing_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert f"Max address space {LIMITS.template_memory_bytes}" in " ".join(limits.split())
 
 
+def test_the_child_imports_nothing_but_itself_and_jinja2() -> None:
+    folders = _folders()
+    assert not isinstance(folders, Absent)
+    program = _PROGRAM.replace("serve()", "print(*sys.modules)")
+    child = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, *folders],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    packages = {name.partition(".")[0] for name in child.stdout.split()}
+    foreign = packages - sys.stdlib_module_names - {"__main__"}
+    assert foreign == {"gguf_audit", "jinja2", "markupsafe"}
+
+
 def test_there_is_one_child_and_it_ends_with_its_analyst() -> None:
     with Analyst() as analyst:
         assert analyst._process is None
@@ -251,7 +267,7 @@ def test_a_child_that_says_nothing_is_not_waited_for(
     analyst: Analyst, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gguf_audit.probes.templates._PROGRAM", "import time; time.sleep(60)")
-    monkeypatch.setattr(TEMPLATES_LIMITS, replace(LIMITS, template_seconds=0.2))
+    monkeypatch.setattr(TEMPLATES_LIMITS, LIMITS._replace(template_seconds=0.2))
     assert analysed(analyst, CHATML).fault == Exceeded("it takes longer than 0.2 s")
 
 

@@ -8,7 +8,6 @@ import traceback
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import LimitError, MalformedError, SourceError
@@ -154,7 +153,7 @@ def kept(hub: Hub) -> list[str]:
 @pytest.mark.parametrize("sizes", [True, False])
 def test_no_more_is_taken_in_than_was_said(fake: FakeHub, tmp_path: Path, sizes: bool) -> None:
     fake.sizes = sizes
-    limits = replace(LIMITS, config_bytes=63, tokenizer_bytes=63)
+    limits = LIMITS._replace(config_bytes=63, tokenizer_bytes=63)
     hub = Hub(fake.url, cache=tmp_path / "hub", limits=limits)
     tree = hub.pin("owner/model")
     fake.files["config.json"] = content(json.dumps(CONFIG) + " " * MIB)
@@ -465,23 +464,23 @@ def test_a_broken_connection_is_tried_once_more(fake: FakeHub, tmp_path: Path) -
 
 
 def test_requests_and_bytes_have_limits(fake: FakeHub, tmp_path: Path) -> None:
-    few = Hub(fake.url, cache=tmp_path / "a", limits=replace(LIMITS, hub_requests=2))
+    few = Hub(fake.url, cache=tmp_path / "a", limits=LIMITS._replace(hub_requests=2))
     with pytest.raises(LimitError, match="more than 2 requests are not spent on"):
         few.pin("owner/model").open("model.safetensors").read(0, 8)
-    short = Hub(fake.url, cache=tmp_path / "b", limits=replace(LIMITS, hub_bytes=50_000))
+    short = Hub(fake.url, cache=tmp_path / "b", limits=LIMITS._replace(hub_bytes=50_000))
     with pytest.raises(LimitError, match="more than 50000 bytes are not spent on"):
         short.pin("owner/model").open("model.safetensors").read(0, 8)
 
 
 def test_another_reference_may_cost_as_much_again(fake: FakeHub, tmp_path: Path) -> None:
     # A listing and a file; with a warm cache the listing alone.
-    hub = Hub(fake.url, cache=tmp_path, limits=replace(LIMITS, hub_requests=2))
+    hub = Hub(fake.url, cache=tmp_path, limits=LIMITS._replace(hub_requests=2))
     for _ in range(5):
         assert hub.pin("owner/model").open("config.json").read(0, 1) == b"{"
 
 
 def test_a_long_listing_is_not_read(fake: FakeHub, tmp_path: Path) -> None:
-    hub = Hub(fake.url, cache=tmp_path, limits=replace(LIMITS, hub_listing_bytes=100))
+    hub = Hub(fake.url, cache=tmp_path, limits=LIMITS._replace(hub_listing_bytes=100))
     with pytest.raises(HubUnavailableError, match="answers with more than the 100 bytes"):
         hub.pin("owner/model")
 

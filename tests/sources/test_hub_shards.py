@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import LimitError, MalformedError
@@ -89,7 +88,7 @@ def test_as_many_shards_are_asked_for_at_once_as_the_limit_says(
     fake: FakeHub, tmp_path: Path
 ) -> None:
     found = shards(fake, 8)
-    hub = Hub(fake.url, cache=tmp_path / "hub", limits=replace(LIMITS, hub_lanes=4))
+    hub = Hub(fake.url, cache=tmp_path / "hub", limits=LIMITS._replace(hub_lanes=4))
     tree = hub.pin("owner/model")
     tree.open("model.safetensors.index.json").read(0, 1)
     together = threading.Barrier(4)
@@ -109,7 +108,7 @@ def test_of_several_wrong_shards_the_first_is_told(
     fake: FakeHub, tmp_path: Path, lanes: int
 ) -> None:
     shards(fake, 12, **{"2": Content(bytes(8), 300_000), "4": Content(b"\xff" * 8, 300_000)})
-    hub = Hub(fake.url, cache=tmp_path / "hub", limits=replace(LIMITS, hub_lanes=lanes))
+    hub = Hub(fake.url, cache=tmp_path / "hub", limits=LIMITS._replace(hub_lanes=lanes))
 
     def fault(served: FakeHub, host: str, path: str) -> Answer | None:
         del served, host
@@ -138,7 +137,7 @@ def test_a_hub_that_dies_among_the_shards_costs_its_patience_once(fake: FakeHub,
 def test_shards_that_share_a_slow_line_have_the_time_of_all(fake: FakeHub, tmp_path: Path) -> None:
     found = shards(fake, 8)
     # Of 0.5 s for an answer and 0.1 s for the bytes of one, that of eight is 1.3 s.
-    limits = replace(LIMITS, hub_patience_seconds=0.5, hub_bytes_per_second=1_000_000)
+    limits = LIMITS._replace(hub_patience_seconds=0.5, hub_bytes_per_second=1_000_000)
     hub = Hub(fake.url, cache=tmp_path / "hub", limits=limits)
     tree = hub.pin("owner/model")
     tree.open("model.safetensors.index.json").read(0, 1)
@@ -155,11 +154,11 @@ def test_shards_that_share_a_slow_line_have_the_time_of_all(fake: FakeHub, tmp_p
 
 def test_shards_together_may_cost_no_more_than_one_reference(fake: FakeHub, tmp_path: Path) -> None:
     shards(fake, 100)
-    few = Hub(fake.url, cache=tmp_path / "a", limits=replace(LIMITS, hub_requests=40))
+    few = Hub(fake.url, cache=tmp_path / "a", limits=LIMITS._replace(hub_requests=40))
     with pytest.raises(LimitError, match="more than 40 requests are not spent on"):
         read_tensors(few.pin("owner/model"))
     assert fake.count()[0] <= 40
-    short = Hub(fake.url, cache=tmp_path / "b", limits=replace(LIMITS, hub_bytes=3_000_000))
+    short = Hub(fake.url, cache=tmp_path / "b", limits=LIMITS._replace(hub_bytes=3_000_000))
     before = fake.count("cdn")[1]
     with pytest.raises(LimitError, match="more than 3000000 bytes are not spent on"):
         read_tensors(short.pin("owner/model"))
@@ -168,7 +167,7 @@ def test_shards_together_may_cost_no_more_than_one_reference(fake: FakeHub, tmp_
 
 def test_what_is_on_its_way_counts_too(fake: FakeHub, tmp_path: Path) -> None:
     shards(fake, 8)
-    hub = Hub(fake.url, cache=tmp_path / "hub", limits=replace(LIMITS, hub_bytes=500_000))
+    hub = Hub(fake.url, cache=tmp_path / "hub", limits=LIMITS._replace(hub_bytes=500_000))
     tree = hub.pin("owner/model")
     fake.fault = Crowd(0.1)
     with pytest.raises(LimitError, match="more than 500000 bytes are not spent on"):

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Callable, Iterator
 
 import pytest
-from msgspec import structs
 
 from gguf_audit.errors import AuditError, LimitError, SourceError
 from gguf_audit.formats.gguf import read_gguf
@@ -27,8 +26,8 @@ MODEL = build_gguf(
     [("token_embd.weight", (160, 50_000), "F32")],
 )
 #: What a test waits for at most; nothing in it is a second long.
-QUICK = structs.replace(
-    LIMITS, remote_patience_seconds=0.5, remote_seconds=1.0, remote_window_bytes=512 * KIB
+QUICK = LIMITS._replace(
+    remote_patience_seconds=0.5, remote_seconds=1.0, remote_window_bytes=512 * KIB
 )
 
 Fault = Callable[[int, Reply], Reply]
@@ -116,7 +115,7 @@ def test_a_server_without_ranges_is_left_at_the_headers_end_too(web: FakeWeb) ->
 
 
 def test_a_longer_header_is_gone_on_with_and_never_fetched_twice(web: FakeWeb) -> None:
-    gguf = read_gguf(source(web, structs.replace(LIMITS, remote_window_bytes=256 * KIB)))
+    gguf = read_gguf(source(web, LIMITS._replace(remote_window_bytes=256 * KIB)))
     assert gguf.files[0].size_bytes == len(MODEL)
     starts = [0, *(256 * KIB * step for step in range(1, len(web.asked)))]
     assert [asked.range for asked in web.asked] == [
@@ -152,7 +151,7 @@ def test_what_lies_behind_the_last_tensor_is_looked_at_apart(web: FakeWeb) -> No
 
 
 def test_weights_are_never_fetched(web: FakeWeb) -> None:
-    opened = source(web, structs.replace(LIMITS, header_bytes=MIB))
+    opened = source(web, LIMITS._replace(header_bytes=MIB))
     with pytest.raises(SourceError, match="tensor data is never fetched"):
         opened.read(2 * MIB, MIB)
     with pytest.raises(SourceError, match=r"8 bytes at \d+ are not in \d+ bytes"):
@@ -258,7 +257,7 @@ def test_an_answer_that_is_none(web: FakeWeb, reply: Reply, says: str) -> None:
 
 
 def test_a_server_that_keeps_failing_is_left_after_a_few_tries(web: FakeWeb) -> None:
-    patient = structs.replace(QUICK, remote_seconds=5.0, remote_tries=3)
+    patient = QUICK._replace(remote_seconds=5.0, remote_tries=3)
     said = failing(web, always(Reply(status=503)), patient)
     assert said == "can't read http://host/models/a.gguf: the server fails (status 503)"
     assert len(web.asked) == 3
@@ -278,7 +277,7 @@ def test_a_pause_that_is_too_long_is_not_waited_for(web: FakeWeb) -> None:
 def test_a_pause_that_is_asked_for_is_made(web: FakeWeb) -> None:
     web.fault = first(Reply(status=429, headers={"retry-after": "1"}))
     start = time.monotonic()
-    read_gguf(source(web, structs.replace(QUICK, remote_seconds=5.0)))
+    read_gguf(source(web, QUICK._replace(remote_seconds=5.0)))
     assert time.monotonic() - start >= 1
 
 
@@ -288,7 +287,7 @@ def test_a_connection_that_always_breaks_at_the_same_place(web: FakeWeb) -> None
         start = int(usual.headers["content-range"].removeprefix("bytes ").split("-")[0])
         return dataclasses.replace(usual, cut=max(100 * KIB - start, 0))
 
-    said = failing(web, cut, structs.replace(QUICK, remote_seconds=5.0, remote_tries=3))
+    said = failing(web, cut, QUICK._replace(remote_seconds=5.0, remote_tries=3))
     assert said.startswith("can't read http://host/models/a.gguf: ")
     assert [asked.sent for asked in web.asked] == [100 * KIB, 0, 0]
 
@@ -362,7 +361,7 @@ def test_another_size_than_was_told(web: FakeWeb) -> None:
 
 
 def test_too_many_requests_for_one_file(web: FakeWeb) -> None:
-    many = structs.replace(LIMITS, remote_window_bytes=KIB, remote_requests=5)
+    many = LIMITS._replace(remote_window_bytes=KIB, remote_requests=5)
     with pytest.raises(LimitError, match="more than 5 requests are not spent on http"):
         read_gguf(source(web, many))
     assert len(web.asked) == 5

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
@@ -88,7 +87,7 @@ class Hub:
     @classmethod
     def for_targets(cls, environment: Mapping[str, str] = os.environ) -> Hub:
         """Return the same Hub with more patience: what is to be audited has no substitute."""
-        limits = replace(LIMITS, hub_patience_seconds=LIMITS.remote_patience_seconds)
+        limits = LIMITS._replace(hub_patience_seconds=LIMITS.remote_patience_seconds)
         found = cls.of_environment(environment)
         return cls(found.connection.endpoint, cache=found.cache, limits=limits)
 

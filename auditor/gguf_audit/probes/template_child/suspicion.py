@@ -114,7 +114,7 @@ def examine(tree: nodes.Template | None, source: str) -> dict[str, Any]:
     foreign: list[str] = []
     variables: list[str] = []
     if tree is not None:
-        seen = Tree.of(tree)
+        seen = Tree(tree)
         foreign = sorted({tag for kind, tag in _FOREIGN.items() if seen.of_kind(kind)})
         variables = sorted(seen.loaded - seen.assigned)[:100]
         # Escapes in strings make characters that the text itself doesn't hold.

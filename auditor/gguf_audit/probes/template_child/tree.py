@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from jinja2 import nodes
-from msgspec import Struct, field
 
 from gguf_audit.limits import LIMITS
 
@@ -34,33 +33,29 @@ _KEEPING = frozenset(
 )
 
 
-class Tree(Struct, kw_only=True):
+class Tree:
     """Every node of a tree, found without recursion, and who holds it."""
 
-    every: list[nodes.Node]
-    parents: dict[int, nodes.Node]
-    #: Names that are read, and names that the template itself sets.
-    loaded: set[str] = field(default_factory=set[str])
-    assigned: set[str] = field(default_factory=set[str])
-    #: Name -> what it is set to, where that happens once.
-    values: dict[str, nodes.Expr] = field(default_factory=dict[str, nodes.Expr])
-    #: Names that hold text of a message.
-    content: set[str] = field(default_factory=set[str])
-
-    @classmethod
-    def of(cls, tree: nodes.Template) -> Tree:
+    def __init__(self, root: nodes.Template) -> None:
         """Go through what the parser made."""
-        made = cls(every=[], parents={})
-        left: list[nodes.Node] = [tree]
+        self.every: list[nodes.Node] = []
+        self.parents: dict[int, nodes.Node] = {}
+        #: Names that are read, and names that the template itself sets.
+        self.loaded: set[str] = set()
+        self.assigned: set[str] = set()
+        #: Name -> what it is set to, where that happens once.
+        self.values: dict[str, nodes.Expr] = {}
+        #: Names that hold text of a message.
+        self.content: set[str] = set()
+        left: list[nodes.Node] = [root]
         while left:
             node = left.pop()
-            made.every.append(node)
+            self.every.append(node)
             children = list(node.iter_child_nodes())
             for child in children:
-                made.parents[id(child)] = node
+                self.parents[id(child)] = node
             left += reversed(children)
-        made._name()
-        return made
+        self._name()
 
     def of_kind(self, kind: Any) -> list[Any]:
         """Return nodes of a kind, in the order of the text."""
