@@ -20,6 +20,12 @@ def test_no_stranger_is_taken_in(known: list[bytes], others: list[bytes]) -> Non
     assert found.held(others) == sum(other in known for other in others)
 
 
+@given(texts, st.integers(0, 200), st.integers(0, 200))
+def test_a_part_in_its_order_is_held(known: list[bytes], first: int, length: int) -> None:
+    part = known[first : first + length]
+    assert Fingerprints(known).held(part) == len(part)
+
+
 def test_many() -> None:
     many = [number.to_bytes(4, "big") for number in range(1 << 14)]
     found = Fingerprints(iter(many))

@@ -31,10 +31,18 @@ class Fingerprints:
 
     def held(self, texts: Iterable[bytes]) -> int:
         """Return how many texts are likely to be among these; the others certainly aren't."""
-        quarters = zip(
-            _quarters(self._hashes), _quarters(array("q", map(hash, texts))), strict=True
-        )
-        return sum(sum(map(set(ours).__contains__, theirs)) for ours, theirs in quarters)
+        theirs = array("q", map(hash, texts))
+        if self._run(theirs):
+            return len(theirs)
+        quarters = zip(_quarters(self._hashes), _quarters(theirs), strict=True)
+        return sum(sum(map(set(our).__contains__, their)) for our, their in quarters)
+
+    def _run(self, theirs: array[int]) -> bool:
+        """Tell whether these stand one after the other, as what merges make often does."""
+        if not theirs or theirs[0] not in self._hashes:
+            return False
+        first = self._hashes.index(theirs[0])
+        return self._hashes[first : first + len(theirs)] == theirs
 
 
 def _quarters(hashes: array[int]) -> Iterator[Iterator[int]]:

@@ -20,6 +20,7 @@ def said(merges: list[str], *, kind: str = "gpt2", pre: str = "gpt-2") -> list[O
 
 def test_silent() -> None:
     assert said(["a b", "ab b"]) == []
+    assert said(["ab b", "a b", "a bb"]) == []
     assert said(["odd"], kind="llama") == []
     assert said([], pre="kimi-k2") == []
     assert list(check(model(LLAMA), SETTINGS)) == []
@@ -38,6 +39,18 @@ def test_silent() -> None:
             ["b a", "a b", "b b"],
             "merges that make tokens, 2 of 3 don't, first rank 0: 'b a', 'ba' is no token",
             "b a",
+            "two parts that make a token",
+        ),
+        (
+            ["a b", " ab"],
+            "merges that make tokens, 1 of 2 don't, first rank 1: ' ab', no two parts",
+            " ab",
+            "two parts that make a token",
+        ),
+        (
+            [" a b", "a b"],
+            "merges that make tokens, 1 of 2 don't, first rank 0: ' a b', ' ab' is no token",
+            " a b",
             "two parts that make a token",
         ),
         ([], "merges, the list is empty", None, "at least one"),
