@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,7 +31,9 @@ from gguf_audit.finding import Finding, Skip
 from gguf_audit.gguf import ValueType
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
+from gguf_audit.reference import References
 from gguf_audit.rule import Need, NoEvidence, Outcome, SetKey, Severity
+from gguf_audit.targets import Located, Targets
 from gguf_audit.testing import write_gguf
 from gguf_audit.verdict import Problem, ReferenceFacts, Status
 from gguf_audit.where import Where
@@ -355,6 +358,41 @@ def test_a_fault_of_ours_in_one_file_leaves_the_others_audited(tmp_path: Path) -
     assert [problem.code for problem in unread.errors] == ["source"]
     with pytest.raises(ZeroDivisionError):
         audit_targets([str(good)], Mandate(**asked, debug=True))
+
+
+def test_a_fault_of_ours_in_one_target_leaves_the_others_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def located(places: Targets, target: str) -> Iterator[Located]:
+        del places
+        if target == "faulty":
+            raise ZeroDivisionError("by zero")
+        yield Located(target)
+
+    monkeypatch.setattr(Targets, "locate", located)
+    good = str(write_model(tmp_path))
+    failed, sound = audit_targets(["faulty", good], Mandate(rules={})).subjects
+    assert [problem.code for problem in failed.errors] == ["crashed"]
+    assert failed.errors[0].message == "internal error: ZeroDivisionError: by zero (see --debug)"
+    assert (sound.target, sound.errors) == (good, ())
+    with pytest.raises(ZeroDivisionError):
+        audit_targets(["faulty", good], Mandate(rules={}, debug=True))
+
+
+def test_a_fault_of_ours_in_a_reference_hides_no_finding(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(references: References, reference: str) -> NoReturn:
+        del references, reference
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(References, "open", opened)
+    subject = audit(model, against=model)
+    assert [(error.code, error.message) for error in subject.errors] == [
+        ("reference", "internal error: ZeroDivisionError: by zero (see --debug)")
+    ]
+    with pytest.raises(ZeroDivisionError):
+        audit_targets([str(model)], Mandate(against="x", rules={}, debug=True))
 
 
 def test_what_is_no_file_in_a_reference_is_not_one_that_is_missing(

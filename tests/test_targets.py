@@ -53,6 +53,11 @@ def said(target: str) -> str:
     return located.error.message
 
 
+def write_gguf_here(folder: Path) -> Path:
+    write_gguf(folder / "here.gguf", KEYS, TENSORS)
+    return folder / "here.gguf"
+
+
 def audit(target: str) -> tuple[SubjectReport, ...]:
     return audit_targets([target], Mandate(rules={})).subjects
 
@@ -172,6 +177,20 @@ def test_stdin_is_refused_with_a_reason() -> None:
 )
 def test_what_can_not_be_a_reference(target: str, model: bool) -> None:
     assert is_model(target) is model
+
+
+@pytest.mark.parametrize(
+    "target", ["hf://owner", "hf://owner/repo@..", "hf://owner/repo@%ff@/m.gguf", "HF://owner/repo"]
+)
+def test_an_address_of_the_hub_is_nobody_elses(fake: FakeHub, target: str) -> None:
+    assert said(target) == f"{target}: expected hf://owner/repo[@revision][/path]"
+    assert fake.requests == []
+
+
+def test_a_revision_that_is_no_text_names_nothing(fake: FakeHub) -> None:
+    [subject] = audit("owner/model@\udcff")
+    assert subject.errors[0].message.endswith("No such file or directory")
+    assert fake.requests == []
 
 
 # The Hub
@@ -382,6 +401,38 @@ def test_no_store_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert said("lmstudio:x") == (
         "lmstudio:x: expected owner/repo, owner/repo:file or owner/repo:QUANT"
     )
+
+
+STORES = ("ollama:x", "lmstudio:owner/repo", "cache:owner/repo")
+
+
+@pytest.mark.parametrize("target", STORES)
+def test_nobody_needs_a_home(target: str, fake: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    del fake
+
+    def nobody(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    for name in ("HOME", "HF_HOME", "OLLAMA_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    assert said(target) in (
+        "nobody knows where your home folder is: HOME isn't set",
+        "/dev/null has no .gguf file of owner/repo",
+    )
+
+
+@pytest.mark.parametrize("target", STORES)
+def test_a_place_that_can_not_be_looked_at(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / ("x" * 300))
+    for name in ("OLLAMA_MODELS", "HOME", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, place)
+    model = write_gguf_here(tmp_path)
+    first, second = audit_targets([target, str(model)], Mandate(rules={})).subjects
+    assert place in first.errors[0].message
+    assert (first.errors[0].code, second.errors) == ("source", ())
 
 
 @pytest.mark.parametrize("place", ["home", "pointer", "settings"])

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from gguf_audit.checkpoint import Checkpoint
-from gguf_audit.errors import AuditError, ReferenceUnavailableError
+from gguf_audit.errors import AuditError, CrashedError, ReferenceUnavailableError
 from gguf_audit.expectation import Part, why_missing
 from gguf_audit.gguf import Gguf
 from gguf_audit.targets import Located
@@ -28,7 +28,7 @@ Reference = Checkpoint | AuditError | None
 class Against:
     """The references of one run, each of them opened once."""
 
-    def __init__(self, against: str | None, policy: Policy | None) -> None:
+    def __init__(self, against: str | None, policy: Policy | None, *, debug: bool = False) -> None:
         """Open what all files are held against; a policy speaks where ``against`` doesn't."""
         self._against = against
         self._policy = policy
@@ -46,6 +46,11 @@ class Against:
                 self.common = self._references.open(against)
             except AuditError as error:
                 self.common = error
+            except Exception as error:
+                # A reference that we fail on must not hide what files say of themselves.
+                if debug:
+                    raise
+                self.common = CrashedError.of(error)
 
     def of(self, gguf: Gguf, located: Located) -> Reference:
         """Return what one file is held against."""

@@ -58,7 +58,7 @@ def audit_targets(
     a fault of ours is one that failed. Never raises AuditError: what can't be audited is
     in the report.
     """
-    against = Against(mandate.against, mandate.policy)
+    against = Against(mandate.against, mandate.policy, debug=mandate.debug)
     with contextlib.ExitStack() as stack:
         # One for the whole run, and none where no file has a template.
         analyst = functools.cache(lambda: stack.enter_context(_analyst()))
@@ -69,7 +69,7 @@ def audit_targets(
         found = [
             _Item(number, located)
             for number, target in enumerate(targets)
-            for located in places.locate(target)
+            for located in _located(places, target, debug=mandate.debug)
         ]
         uploads: list[SubjectReport] = []
         if mandate.matches is not None:
@@ -93,6 +93,16 @@ def _analyst() -> Analyst:
     from gguf_audit.probes.templates import Analyst
 
     return Analyst()
+
+
+def _located(places: Targets, target: str, *, debug: bool) -> Iterator[Located]:
+    try:
+        yield from places.locate(target)
+    except Exception as error:
+        # One target that we fail on must not hide the others.
+        if debug:
+            raise
+        yield Located(target, CrashedError.of(error))
 
 
 class _Item(Struct, frozen=True):

@@ -100,6 +100,11 @@ class CrashedError(AuditError):
 
     code = "crashed"
 
+    @classmethod
+    def of(cls, error: Exception) -> CrashedError:
+        """Return what becomes of an exception that is a fault of ours."""
+        return cls(f"internal error: {type(error).__name__}: {error} (see --debug)")
+
 
 class Refused(AuditError):  # noqa: N818 - it is the runtime's verdict, not our error
     """The runtime itself won't run this model with these settings.

@@ -84,8 +84,7 @@ class Examiner:
             # One file that we fail on must not hide the others.
             if self.mandate.debug:
                 raise
-            what = f"internal error: {type(error).__name__}: {error} (see --debug)"
-            examined = self.failed(located, CrashedError(what))
+            examined = self.failed(located, CrashedError.of(error))
         return replace(examined, report=replace(examined.report, source=_source_facts(located)))
 
     def failed(self, located: Located, error: AuditError) -> Examined:

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 import traceback
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -262,7 +263,7 @@ def test_a_token_that_is_no_header_value_is_not_quoted(
     with pytest.raises(HubUnavailableError) as caught:
         hub.pin("owner/model")
     shown = "".join(traceback.format_exception(caught.value))
-    assert "can't be reached" in shown
+    assert "can't be reached: a token or an address can't be sent as it is" in shown
     assert "secret" not in shown
 
 
@@ -300,6 +301,8 @@ def test_a_password_in_the_endpoint_is_not_shown(fake: FakeHub, tmp_path: Path) 
         ),
         ((416, NO_HEADERS, b""), r"refuses owner/model \(status 416\)"),
         ((302, {"location": "ftp://127.0.0.1/x"}, b""), "redirects to no https address"),
+        ((302, {"location": "//["}, b""), "redirects to no https address"),
+        ((302, {"location": "http://127.0.0.1:99999/x"}, b""), "redirects to no https address"),
         ((302, {"location": "/again"}, b""), "redirects in a circle"),
         ((206, {"content-encoding": "gzip"}, b""), "sends compressed what it is asked for as"),
     ],
@@ -339,6 +342,17 @@ def test_another_commit_than_the_pinned_one_is_refused(fake: FakeHub, hub: Hub) 
         b'{"sha": "' + COMMIT.encode() + b'"}',
         b'{"sha": "' + COMMIT.encode() + b'", "siblings": [{}]}',
         b'{"sha": "' + COMMIT.encode() + b'", "siblings": [1]}',
+        *(
+            b'{"sha": "' + COMMIT.encode() + b'", "siblings": [' + entry + b"]}"
+            for entry in (
+                b'{"rfilename": null}',
+                b'{"rfilename": "\\udcff.gguf"}',
+                b'{"rfilename": "a.gguf", "size": -1}',
+                b'{"rfilename": "a.gguf", "size": true}',
+                b'{"rfilename": "a.gguf", "size": 9223372036854775808}',
+                b'{"rfilename": "a.gguf", "lfs": {"sha256": 5}}',
+            )
+        ),
     ],
 )
 def test_what_is_no_hub(fake: FakeHub, hub: Hub, body: bytes) -> None:
@@ -348,9 +362,25 @@ def test_what_is_no_hub(fake: FakeHub, hub: Hub, body: bytes) -> None:
     assert caught.value.message == f"{fake.url} doesn't answer as a Hub does"
 
 
-def test_an_endpoint_that_is_no_address(tmp_path: Path) -> None:
+def test_what_else_the_hub_says_is_skipped(fake: FakeHub, hub: Hub) -> None:
+    depths = b",".join([b"[]"] * 1_000_000)
+    rest = b'{"sha": "' + COMMIT.encode() + b'", "siblings": [], "x": [' + depths + b"]}"
+    fake.fault = always((200, NO_HEADERS, rest))
+    tracemalloc.start()
+    try:
+        assert hub.pin("owner/model").files() == ()
+        # What came, in chunks and in one piece: of its million lists there is none.
+        assert tracemalloc.get_traced_memory()[1] < 12 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["file:///etc", "http://[::1", "http://x:99999", "http://", "x"]
+)
+def test_an_endpoint_that_is_no_address(tmp_path: Path, endpoint: str) -> None:
     with pytest.raises(HubUnavailableError, match="is no http or https address"):
-        Hub("file:///etc", cache=tmp_path).pin("owner/model")
+        Hub(endpoint, cache=tmp_path).pin("owner/model")
 
 
 def test_a_file_of_another_size_than_listed(fake: FakeHub, hub: Hub) -> None:

@@ -13,7 +13,8 @@ from gguf_audit.errors import AuditError, LimitError, SourceError
 from gguf_audit.formats.gguf import read_gguf
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources._stream import Address, Streamed, Traffic
-from gguf_audit.sources.web import WebTree, shown_url
+from gguf_audit.sources.addresses import shown_url
+from gguf_audit.sources.web import WebTree
 from gguf_audit.testing import build_gguf
 from hub_server import go_online
 from web_server import Asked, FakeWeb, Reply
@@ -222,7 +223,10 @@ def test_a_shorter_range_than_asked_for_is_taken_and_gone_on_with(web: FakeWeb) 
     ("reply", "says"),
     [
         (Reply(status=404), "the server has no such file (status 404)"),
-        (Reply(status=403), "the server doesn't allow it (status 403)"),
+        (
+            Reply(status=403),
+            "the server doesn't allow it (status 403): a login or a signature is missing, or old",
+        ),
         (Reply(status=418), "the server refuses (status 418)"),
         (Reply(status=416), "the server refuses (status 416)"),
         (Reply(body=b"x"), "the answer doesn't say which range it is"),
@@ -249,6 +253,10 @@ def test_a_shorter_range_than_asked_for_is_taken_and_gone_on_with(web: FakeWeb) 
         (Reply(status=302, headers={"location": "/models/a.gguf"}), "it redirects in a circle"),
         (Reply(status=302, headers={"location": "ftp://x/y"}), "it redirects to no https address"),
         (Reply(status=302), "it redirects to no https address"),
+        *(
+            (Reply(status=302, headers={"location": place}), "it redirects to no https address")
+            for place in ("file:///etc/passwd", "//[", "http://x:99999/", "data:,GGUF")
+        ),
     ],
 )
 def test_an_answer_that_is_none(web: FakeWeb, reply: Reply, says: str) -> None:

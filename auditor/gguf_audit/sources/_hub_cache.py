@@ -37,11 +37,19 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where huggingface_hub keeps its cache (constants.py)."""
+    """Return where huggingface_hub keeps its cache (constants.py).
+
+    Where nobody knows whose home it would be in, as in a container with a user that has no
+    name, that is where nothing is and nothing can be put.
+    """
     home = environment.get("XDG_CACHE_HOME", str(Path("~", ".cache")))
     home = environment.get("HF_HOME", str(Path(home, "huggingface")))
     folder = environment.get("HUGGINGFACE_HUB_CACHE", str(Path(home, "hub")))
-    return Path(os.path.expandvars(environment.get("HF_HUB_CACHE", folder))).expanduser()
+    path = Path(os.path.expandvars(environment.get("HF_HUB_CACHE", folder)))
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return Path(os.devnull)
 
 
 def is_download(path: str) -> bool:

@@ -17,13 +17,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
 import gguf_audit
 from gguf_audit.errors import LimitError, SourceError
 from gguf_audit.limits import LIMITS, Limits
+from gguf_audit.sources.addresses import origin_of, redirected, shown_url
 
 __all__ = [
     "AGENT",
@@ -37,7 +37,6 @@ __all__ = [
     "failures",
     "library",
     "opened",
-    "origin_of",
     "reason_of",
 ]
 
@@ -48,6 +47,17 @@ AGENT = {"library_name": "gguf-audit", "library_version": gguf_audit.__version__
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: What another try may get past (huggingface_hub, utils/_http.py, ``http_backoff``).
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
+#: What parts of the names of exceptions mean, whichever library has them; the first counts.
+_MEANINGS = (
+    ("Timeout", "no answer in time"),
+    ("LocalProtocol", "a token or an address can't be sent as it is"),
+    ("InvalidHeader", "a token or an address can't be sent as it is"),
+    ("UnicodeEncode", "a token or an address can't be sent as it is"),
+    ("InvalidURL", "that is no address"),
+    ("UnsupportedProtocol", "that is no address"),
+    ("Protocol", "its answer breaks off, or isn't HTTP"),
+    ("ChunkedEncoding", "its answer breaks off, or isn't HTTP"),
+)
 _FIRST_PAUSE_SECONDS = 0.2
 _CHUNK_BYTES = 1 << 16
 #: Held while figures of a connection change: a connection itself goes to other processes.
@@ -115,8 +125,7 @@ class Connection:
     @property
     def shown(self) -> str:
         """The endpoint without a password that may stand in it."""
-        parts = urlsplit(self.endpoint)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return shown_url(self.endpoint)
 
     @property
     def token(self) -> str | None:
@@ -319,9 +328,8 @@ class Connection:
             yield chunk
 
     def _next(self, url: str, location: str) -> str:
-        target = urljoin(url, location)
-        scheme = urlsplit(target).scheme
-        if scheme != "https" and not (scheme == "http" and url.startswith("http:")):
+        target = redirected(url, location)
+        if target is None:
             raise self.lose("redirects to no https address")
         return target
 
@@ -329,12 +337,6 @@ class Connection:
 def agent() -> str:
     """Return who asks, as a header says it."""
     return f"{'/'.join(AGENT.values())}; hf_hub/{library().__version__}"
-
-
-def origin_of(url: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port: what a token belongs to."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"https": 443, "http": 80}.get(parts.scheme)
 
 
 def _failing(refusal: Refusal) -> str:
@@ -350,7 +352,7 @@ def _token() -> str | None:
     try:
         token: str | None = hub.get_token()
     except failures() as error:
-        raise Broken(reason_of(error)) from None
+        raise Broken(f"its token can't be had ({reason_of(error)})") from None
     return token
 
 
@@ -428,9 +430,9 @@ def reason_of(error: BaseException) -> str:
     for each in chain:
         if isinstance(each, OSError) and each.strerror:
             return str(each.strerror)
-    if any("Timeout" in type(each).__name__ for each in chain):
-        return "no answer in time"
-    return type(error).__name__
+    names = " ".join(type(each).__name__ for each in chain)
+    meant = (says for part, says in _MEANINGS if part in names)
+    return next(meant, type(error).__name__)
 
 
 def _read(chunks: Iterator[bytes], limit_bytes: int) -> bytes | None:

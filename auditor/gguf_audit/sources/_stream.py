@@ -16,7 +16,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
@@ -24,6 +23,7 @@ from gguf_audit.errors import LimitError, SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import _hub_http as http
 from gguf_audit.sources._hub_http import Broken, Refusal
+from gguf_audit.sources.addresses import origin_of, redirected
 from gguf_audit.where import Where
 
 __all__ = ["NEAR_BYTES", "Address", "Streamed", "Traffic"]
@@ -271,19 +271,13 @@ class Streamed:
             )
         headers = {"user-agent": http.agent(), "accept-encoding": "identity", "range": span}
         authorization = self._address.authorization
-        if authorization and http.origin_of(url) == http.origin_of(self._address.url):
+        if authorization and origin_of(url) == origin_of(self._address.url):
             headers["authorization"] = authorization
         return _Flow(url, headers, seconds=self._limits.remote_patience_seconds)
 
     def _redirected(self, url: str, location: str) -> str:
-        try:
-            target = urljoin(url, location)
-            scheme = urlsplit(target).scheme
-        except ValueError:
-            scheme = target = ""
-        if not location or not (
-            scheme == "https" or (scheme == "http" and url.lower().startswith("http:"))
-        ):
+        target = redirected(url, location)
+        if target is None:
             raise self._error("it redirects to no https address")
         return target
 
@@ -351,7 +345,10 @@ class Streamed:
 def _meaning(refusal: Refusal) -> str:
     match refusal.status:
         case 401 | 403:
-            return f"the server doesn't allow it (status {refusal.status})"
+            return (
+                f"the server doesn't allow it (status {refusal.status}): a login or a signature is"
+                " missing, or old"
+            )
         case 404 | 410:
             return f"the server has no such file (status {refusal.status})"
         case 429:

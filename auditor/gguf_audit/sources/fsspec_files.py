@@ -16,7 +16,7 @@ from gguf_audit.errors import SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import NEAR_BYTES, Traffic
-from gguf_audit.sources.web import shown_url
+from gguf_audit.sources.addresses import shown_url
 from gguf_audit.where import Where
 
 __all__ = ["FsspecTree"]

@@ -12,7 +12,6 @@ huggingface_hub is imported when the Hub is first asked: that takes 0.3 s.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import deque
@@ -20,10 +19,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.json import Decoder
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
@@ -31,6 +31,7 @@ from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_s
 from gguf_audit.sources._hub_http import Answer, Connection, HubUnavailableError, Refusal
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import Address, Streamed, Traffic
+from gguf_audit.sources.addresses import origin_of
 from gguf_audit.sources.local import FileSource
 from gguf_audit.sources.memory import MemorySource
 from gguf_audit.where import Where
@@ -99,7 +100,7 @@ class Hub:
         """
         connection = self.connection
         connection.renew()
-        if urlsplit(connection.endpoint).scheme not in ("http", "https"):
+        if origin_of(connection.endpoint) is None:
             raise connection.lose("in HF_ENDPOINT is no http or https address")
         path = f"{quote(repo)}/revision/{quote(revision or 'main', safe='')}"
         url = f"{connection.endpoint}/api/models/{path}?blobs=true"
@@ -107,12 +108,12 @@ class Hub:
             answer = connection.get(url, limit_bytes=self.limits.hub_listing_bytes)
         except Refusal as refusal:
             raise self.explained(refusal, repo, revision) from None
-        listing = _listing(answer.body)
+        listing = _listed(answer.body)
         if listing is None:
             raise connection.lose("doesn't answer as a Hub does")
-        commit, entries = listing
+        entries = {entry.rfilename: entry for entry in listing.siblings}
         traffic = Traffic(connection.requests, connection.bytes)
-        return HubTree(self, repo, commit, entries, traffic)
+        return HubTree(self, repo, listing.sha, entries, traffic)
 
     def explained(self, refusal: Refusal, repo: str, revision: str | None) -> HubUnavailableError:
         """Return the error that says what the Hub's refusal means and what to do."""
@@ -180,7 +181,9 @@ class HubTree:
 
     def sha256(self, name: str) -> str | None:
         """Return the sha256 of a large file as the Hub lists it; small ones have none."""
-        return self._entries[name].sha256
+        pointer = self._entries[name].lfs
+        sha256 = None if pointer is None else pointer.sha256
+        return sha256 if sha256 is not None and _SHA256.fullmatch(sha256) else None
 
     def open(self, name: str) -> _Downloaded | _Ranged | Streamed | FileSource:
         """Open a metadata file or the header of another one; nothing is fetched yet."""
@@ -396,31 +399,34 @@ class _Ranged:
         )
 
 
+class _Pointer(Struct, frozen=True):
+    """What git has instead of a large file."""
+
+    sha256: str | None = None
+
+
 class _Entry(Struct, frozen=True):
-    """One file as the Hub lists it: bytes, and sha256 if git only has a pointer to it."""
+    """One file as the Hub lists it (huggingface_hub, hf_api.py, ``RepoSibling``)."""
 
-    size: int | None
-    sha256: str | None
+    rfilename: str
+    size: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    lfs: _Pointer | None = None
 
 
-def _listing(body: bytes) -> tuple[str, dict[str, _Entry]] | None:
+class _Listing(Struct, frozen=True):
+    """A repository at a commit; the rest of what the Hub says of it isn't even kept."""
+
+    sha: str
+    siblings: tuple[_Entry, ...]
+
+
+_LISTING = Decoder(_Listing)
+
+
+def _listed(body: bytes) -> _Listing | None:
     """Return the commit and the files, ``None`` where that isn't what was sent."""
     try:
-        document: Any = json.loads(body)
-        commit, siblings = document["sha"], document["siblings"]
-        entries = {str(sibling["rfilename"]): _entry(sibling) for sibling in siblings}
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        listing = _LISTING.decode(body)
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(commit, str) or COMMIT.fullmatch(commit) is None:
-        return None
-    return commit, entries
-
-
-def _entry(sibling: Any) -> _Entry:
-    size: Any = sibling.get("size")
-    pointer: Any = sibling.get("lfs") or {}
-    sha256: Any = pointer.get("sha256")
-    return _Entry(
-        size if type(size) is int and size >= 0 else None,
-        sha256 if isinstance(sha256, str) and _SHA256.fullmatch(sha256) else None,
-    )
+    return listing if COMMIT.fullmatch(listing.sha) else None

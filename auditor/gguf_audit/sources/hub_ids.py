@@ -12,8 +12,8 @@ __all__ = ["HOSTS", "NAME", "REVISION", "HubId", "hub_id", "hub_reference"]
 HOSTS = frozenset({"huggingface.co", "www.huggingface.co", "hf.co"})
 #: As huggingface_hub has it (utils/_validators.py, ``validate_repo_id``).
 NAME = r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
-#: A branch may have slashes in its name, ``refs/pr/1``.
-REVISION = r"[^\s:@]+"
+#: A branch may have slashes in its name, ``refs/pr/1``; what isn't text has none.
+REVISION = r"[^\s:@\ud800-\udfff]+"
 _HUB_ID = re.compile(rf"(?:hf://)?(?P<repo>{NAME}/{NAME})(?:@(?P<revision>{REVISION}))?", re.ASCII)
 #: Names of files that aren't there, not of repositories.
 _FILES = (".json", ".gguf", ".safetensors")

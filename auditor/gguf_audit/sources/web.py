@@ -9,19 +9,9 @@ from gguf_audit.errors import SourceError, UnlistedError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import Address, Streamed, Traffic
+from gguf_audit.sources.addresses import origin_of, shown_url
 
-__all__ = ["WebTree", "shown_url"]
-
-
-def shown_url(url: str) -> str:
-    """Return an address as it may be shown: no password, and nothing that signs it."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "an address that is none"
-    query = "?..." if parts.query else ""
-    return f"{parts.scheme}://{host}{parts.path}{query}"
+__all__ = ["WebTree"]
 
 
 class WebTree:
@@ -29,16 +19,13 @@ class WebTree:
 
     def __init__(self, url: str, *, limits: Limits = LIMITS) -> None:
         """Take the address of a file; nothing is asked yet. SourceError where it is none."""
-        try:
-            self._parts = urlsplit(url)
-            host, _ = self._parts.hostname, self._parts.port
-        except ValueError:
-            host = None
-        if not host or not url.isprintable() or " " in url:
+        origin = origin_of(url)
+        if origin is None or not url.isprintable() or " " in url:
             raise SourceError(f"{shown_url(url)}: that is no address")
+        self._parts = urlsplit(url)
         self._folder, _, name = self._parts.path.rpartition("/")
         #: Name of the file whose address was given.
-        self.name = unquote(name) or host
+        self.name = unquote(name) or origin[1]
         self.traffic = Traffic()
         self._limits = limits
 

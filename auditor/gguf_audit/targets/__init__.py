@@ -39,6 +39,9 @@ class Targets:
             yield from self._located(target)
         except AuditError as error:
             yield Located(_shown(target), error)
+        except OSError as error:  # where a store should be, say
+            reason = f"can't read {error.filename}: {error.strerror}"
+            yield Located(_shown(target), SourceError(reason))
 
     def _located(self, target: str) -> Iterator[Located]:
         if target == "-":
@@ -64,6 +67,9 @@ class Targets:
             return hub.on_the_hub(found, target, self._its_hub)
         if scheme is None:
             return local(target)
+        if scheme[0].lower() == "hf":
+            # Nor by fsspec, which would ask the Hub without our limits.
+            raise SourceError(f"{target}: expected hf://owner/repo[@revision][/path]")
         if scheme[0].lower() in ("http", "https"):
             from gguf_audit.targets._web import on_the_web
 
@@ -106,6 +112,6 @@ def _named(target: str, found: Iterator[Located]) -> Iterator[Located]:
 def _shown(target: str) -> str:
     if _SCHEME.match(target) is None:
         return target
-    from gguf_audit.sources.web import shown_url
+    from gguf_audit.sources.addresses import shown_url
 
     return shown_url(target)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from gguf_audit.errors import SourceError
+from gguf_audit.sources.addresses import shown_url
 from gguf_audit.sources.fsspec_files import FsspecTree
 from gguf_audit.sources.hub import is_offline
-from gguf_audit.sources.web import shown_url
 from gguf_audit.targets._local import ENDING
 from gguf_audit.targets._located import Located, Source
 

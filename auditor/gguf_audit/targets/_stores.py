@@ -104,8 +104,8 @@ def _ollama_folder(environment: Mapping[str, str]) -> Path:
     """Return where Ollama keeps models (envconfig/config.go, ``Models``)."""
     given = environment.get("OLLAMA_MODELS", "").strip().strip("\"'")
     # Its Linux service runs as a user of its own (scripts/install.sh).
-    places = ("~/.ollama/models", "/usr/share/ollama/.ollama/models")
-    tried = [Path(given)] if given else [Path(place).expanduser() for place in places]
+    service = Path("/usr/share/ollama/.ollama/models")
+    tried = [Path(given)] if given else [_home() / ".ollama/models", service]
     for folder in tried:
         if (folder / "manifests").is_dir():
             return folder
@@ -153,8 +153,8 @@ def _lm_studio(wanted: hub.Wanted, target: str) -> Iterator[Located]:
 
 def _lm_studio_folder() -> Path:
     """Return where LM Studio keeps models: its settings say so, else its home has them."""
-    home = Path("~/.lmstudio").expanduser()
-    pointer = _text(Path("~/.lmstudio-home-pointer").expanduser())
+    home = _home() / ".lmstudio"
+    pointer = _text(_home() / ".lmstudio-home-pointer")
     if pointer.strip():
         home = Path(pointer.strip())
     try:
@@ -163,12 +163,19 @@ def _lm_studio_folder() -> Path:
     except (ValueError, RecursionError, AttributeError):
         named = None
     # Before 0.3.5 it used the cache folder.
-    older = Path("~/.cache/lm-studio/models").expanduser()
+    older = _home() / ".cache/lm-studio/models"
     places = [*([Path(named)] if isinstance(named, str) and named else []), home / "models", older]
     for folder in places:
         if folder.is_dir():
             return folder
     raise SourceError(f"there is no store of LM Studio's in {' or '.join(map(str, places))}")
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise SourceError("nobody knows where your home folder is: HOME isn't set") from None
 
 
 def _text(path: Path) -> str:
