@@ -172,6 +172,9 @@ def test_what_was_downloaded_lacks_nothing(
     if not there.exists():
         os.link(tmp_path / "m-Q4_0.gguf", there)
     assert found(there.parent, policy=PUBLISHED) == []
+    # Nor does a folder where somebody has put one more.
+    write(there.parent, "a-Q4_0.gguf")
+    assert found(there.parent, policy=PUBLISHED) == []
     assert found(tmp_path, policy=PUBLISHED) == [("PKG014", str(tmp_path))]
 
 

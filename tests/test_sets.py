@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit.engine import audit_targets
-from gguf_audit.evidence import Digest, SetMember
+from gguf_audit.evidence import Digest, Model, SetMember, Settings
 from gguf_audit.fields import Fields
 from gguf_audit.formats.gguf import open_gguf
 from gguf_audit.mandate import Mandate
-from gguf_audit.rule import OnSet, Outcome, Rule, Severity
+from gguf_audit.rule import Hit, OnModel, OnSet, Outcome, Rule, Severity
 from gguf_audit.sets import member_of, sets_of, stem_of
 from gguf_audit.testing import FieldValue, write_gguf, write_split_gguf
 from gguf_audit.verdict import SubjectReport
+from gguf_audit.where import Where
 
 NAMED: dict[str, FieldValue] = {
     **KEYS,
@@ -185,6 +186,26 @@ def test_what_is_wrong_without_its_siblings_is_said_once(tmp_path: Path) -> None
         write(tmp_path, name)
     write(tmp_path, "m-Q8_0.gguf", tokenizer__ggml__eos_token_id=77)
     assert [subject.kind for subject in audited(tmp_path)] == ["model"] * 3
+
+
+@pytest.mark.parametrize("level", [Severity.WARNING, Severity.ERROR])
+def test_what_is_only_suspected_is_held_against_its_siblings(
+    tmp_path: Path, level: Severity
+) -> None:
+    def doubt(model: Model, settings: Settings) -> Iterator[Outcome]:
+        del model, settings
+        yield Hit(message="odd", where=Where(key=THETA), level=level)
+
+    doubtful = Rule(
+        id="AA001", name="doubt", levels=(level,), check=OnModel(doubt), authority="none"
+    )
+    for name in ("m-Q4_0.gguf", "m-Q5_0.gguf"):
+        write(tmp_path, name)
+    write(tmp_path, "m-Q8_0.gguf", llama__rope__freq_base=1e4)
+    rules = {"AA001": doubtful, "PKG001": ALL["PKG001"]}
+    report = audit_targets([str(tmp_path)], Mandate(rules=rules))
+    of_sets = [subject for subject in report.subjects if subject.kind == "set"]
+    assert len(of_sets) == (1 if level is Severity.WARNING else 0)
 
 
 @pytest.mark.parametrize(
