@@ -109,7 +109,6 @@ class Conversion(Loading, frozen=True, kw_only=True):
     expected_chat: Chat | Absent = NOT_ANALYSED
     #: Runs the splitter of the reference's tokenizer when somebody asks.
     load_splitting: Callable[[], Splitting | Absent] = lambda: NOT_SPLIT
-
     #: Asks the converter's question of the reference's tokenizer.
     load_names: Callable[[], tuple[str, ...] | Absent] = lambda: NOT_SPLIT
     #: Runs both tokenizers on texts.

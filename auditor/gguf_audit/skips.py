@@ -31,8 +31,10 @@ __all__ = ["why_not"]
 def why_not(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
     """Say why a rule has nothing to look at, ``None`` if it has."""
     match rule.check:
-        case OnSet() | OnPair() | OnFolder():
+        case OnSet() | OnPair():
             return _not_for(rule, "compares the files of a folder with each other")
+        case OnFolder():
+            return _not_for(rule, "looks at a folder or a repository as a whole")
         case OnUpload():
             return _not_for(rule, "compares a repository with a folder: give --matches")
         case OnModel() if Need.POLICY in rule.needs and mandate.policy is not None:

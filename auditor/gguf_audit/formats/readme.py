@@ -1,7 +1,7 @@
-"""What the model card beside a file says of the model that it was made from.
+"""What the model card beside a file says: what it was made from, and what stands beside it.
 
-Of its YAML only two keys are read, in the forms in which the Hub's own editor writes
-them: a scalar, a list in brackets, a list of lines. So no YAML parser has to be fed
+Of its YAML only scalars and flat lists are read, in the forms in which the Hub's own editor
+writes them: a scalar, a list in brackets, a list of lines. So no YAML parser has to be fed
 with what somebody put beside a file.
 """
 
@@ -28,8 +28,6 @@ _QUANTIZATION = re.compile(
     r"(?<![A-Za-z0-9])(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|B?F16|F32|MXFP4(?:_MOE)?)(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-
-
 #: A link of Markdown's or HTML's with its text, or a bare address.
 _LINK = re.compile(
     r"\[(?P<markdown>[^\[\]]{0,500})\]\((?P<there>https?://[^\s()]{1,2000})\)"
