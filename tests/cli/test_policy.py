@@ -62,6 +62,9 @@ def document(done: Done) -> Any:
         ("[allow]\narchitectures = ['gemma3']", ["sound.gguf", "--ignore", "PKG011"], 0),
         ("[budget]\ncache = '1KiB'", ["sound.gguf"], 1),
         ("[budget]\ncache = '1KiB'", ["sound.gguf", "--max-cache", "1G"], 0),
+        ("select = ['KV']\n[budget]\ncache = '1KiB'", ["sound.gguf"], 1),
+        ("select = ['KV']\nignore = ['RUN']\n[budget]\ncache = '1KiB'", ["sound.gguf"], 0),
+        ("[budget]\ncache = '1KiB'", ["sound.gguf", "--select", "KV"], 1),
         ("[budget]\nfile-size = '1KiB'", ["sound.gguf"], 1),
         ("[budget]\nquantization = 'F16'", ["sound.gguf"], 0),
         ("[budget]\nquantization = 'F32'", ["sound.gguf"], 1),
@@ -290,6 +293,8 @@ def test_a_policy_with_a_mistake_is_wrong_usage(
     [
         (["--max-cache", "16KiB"], 1),
         (["--max-cache", "32KiB"], 0),
+        (["--max-cache", "16KiB", "--select", "KV"], 1),
+        (["--max-cache", "16KiB", "--ignore", "RUN010"], 0),
         (["--max-cache", "32KiB", "--ctx", "64,1024"], 1),
         (["--max-cache", "a lot"], 2),
     ],
@@ -326,6 +331,16 @@ def test_a_baseline_lets_what_it_knows_pass_and_nothing_new(
     [subject] = document(run(*held, "--format", "json"))["subjects"]
     assert [each["key"] for each in subject["findings"]] == ["tokenizer.ggml.bos_token_id"]
     assert [each["key"] for each in subject["suppressed"]] == ["tokenizer.ggml.eos_token_id"]
+
+
+def test_findings_of_one_rule_in_one_file_are_counted(run: Run, write: Callable[..., None]) -> None:
+    write("wrong.gguf", {"tokenizer.ggml.bos_token_id": 9, "tokenizer.ggml.eos_token_id": 7})
+    run("check", "wrong.gguf", "--format", "json", "-o", "baseline.json")
+    done = run("check", "wrong.gguf", "--baseline", "baseline.json")
+    assert (
+        "    known     error TOK003 special-id-out-of-range (2 findings) in wrong.gguf:"
+        " in the baseline\n" in done.stdout
+    )
 
 
 def test_what_has_become_worse_is_new(run: Run) -> None:

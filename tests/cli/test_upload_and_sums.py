@@ -62,6 +62,7 @@ def test_an_upload_that_is_not(run: Run, fake: FakeHub, models: Path) -> None:
         ("PKG020", "error", "sub/left.gguf"),
     ]
     assert done.returncode == 1
+    assert run(*MATCHES, "--select", "KV", HF_HUB_OFFLINE="0").returncode == 1
 
 
 def test_what_can_not_be_matched_is_said(run: Run, fake: FakeHub) -> None:

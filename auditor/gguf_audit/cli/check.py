@@ -323,17 +323,25 @@ def _mandate(wanted: _Wanted, installed: Mapping[str, Rule], policy: Policy | No
     from gguf_audit import catalogue
     from gguf_audit.mandate import Mandate
 
+    choice = option = "--select / --ignore"
     try:
-        rules = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
+        selected = catalogue.choose(installed, select=wanted.select, ignore=wanted.ignore)
+        ignored = catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {}
+        option = "--severity"
         severities = catalogue.levels(installed, wanted.severity)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    if not rules:
-        raise typer.BadParameter("no rule is left to run", param_hint="--select / --ignore")
+        raise typer.BadParameter(str(error), param_hint=option) from None
+    if not selected:
+        raise typer.BadParameter("no rule is left to run", param_hint=choice)
+    rules = {
+        code: rule
+        for code, rule in installed.items()
+        if code in selected or (code not in ignored and _demanded(rule, wanted, policy))
+    }
     return Mandate(
         rules=rules,
-        ignored=catalogue.choose(installed, select=wanted.ignore) if wanted.ignore else {},
-        insisted=rules.keys() if wanted.select else frozenset(),
+        ignored=ignored,
+        insisted=selected.keys() if wanted.select else frozenset(),
         severities=severities,
         against=wanted.against,
         require=frozenset(wanted.require),
@@ -343,6 +351,20 @@ def _mandate(wanted: _Wanted, installed: Mapping[str, Rule], policy: Policy | No
         matches=None if wanted.matches is None else str(wanted.matches),
         whole=wanted.sums is not None,
         debug=wanted.debug,
+    )
+
+
+def _demanded(rule: Rule, wanted: _Wanted, policy: Policy | None) -> bool:
+    """Whether a rule looks at what somebody demands, which no selection leaves out.
+
+    A bound that is set and never looked at would pass every file.
+    """
+    from gguf_audit.rule import Need, OnUpload
+
+    return (
+        (policy is not None and Need.POLICY in rule.needs)
+        or (wanted.probe and Need.PROBE in rule.needs)
+        or (wanted.matches is not None and isinstance(rule.check, OnUpload))
     )
 
 
@@ -375,12 +397,12 @@ def _items(options: list[str] | None) -> list[str]:
 
 
 def _lengths(items: list[str]) -> tuple[int, ...]:
-    if not all(item.isascii() and item.isdigit() and len(item) <= 10 for item in items):
-        raise typer.BadParameter("lengths are numbers of tokens", param_hint="--ctx")
-    lengths = tuple(int(item) for item in items)
-    if not all(0 < length <= _LONGEST_CONTEXT for length in lengths):
-        raise typer.BadParameter(f"lengths go from 1 to {_LONGEST_CONTEXT}", param_hint="--ctx")
-    return lengths
+    for item in items:
+        digits = item.isascii() and item.isdigit()
+        if not digits or len(item) > 10 or not 0 < int(item) <= _LONGEST_CONTEXT:
+            what = f"{item[:40]!r} is no number of tokens from 1 to {_LONGEST_CONTEXT}"
+            raise typer.BadParameter(what, param_hint="--ctx")
+    return tuple(int(item) for item in items)
 
 
 def _part(shard: str) -> tuple[int, int]:

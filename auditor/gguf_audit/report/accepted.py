@@ -56,6 +56,8 @@ def _accepted(report: Report, style: Style) -> Iterator[tuple[str, str]]:
         label = "accepted" if by == "policy" else "known"
         names = list(dict.fromkeys(targets))
         where = names[0] if len(names) == 1 else plural(len(names), "file")
+        if len(targets) > len(names):
+            what = f"{what} ({plural(len(targets), 'finding')})"
         yield (
             label,
             f"{what} in {style.safe(where, limit=LIMITS.report_characters)}: {style.safe(reason)}",
