@@ -115,7 +115,7 @@ def test_what_is_nowhere_says_why(fake: FakeHub) -> None:
     assert caught.value.message == (
         f"{fake.url} has no repository owner/none, or a private one: no HF_TOKEN is set;"
         " owner/none: no such file or folder, not in the local Hub cache, and no built-in card of"
-        " that name; give a checkpoint folder, its config.json or a reference card"
+        " that name; give a checkpoint folder, its config.json, a reference card or another GGUF"
     )
 
 

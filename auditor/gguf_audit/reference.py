@@ -206,5 +206,5 @@ def _nowhere(reference: str, card: Checkpoint | None, why: str) -> ReferenceUnav
     cache = "not in the local Hub cache, " if hub_id(reference) is not None else ""
     return ReferenceUnavailableError(
         f"{said}{reference}: no such file or folder, {cache}and no built-in card of that"
-        f" name; give a checkpoint folder, its config.json or a reference card{hint}"
+        f" name; give a checkpoint folder, its config.json, a reference card or another GGUF{hint}"
     )

@@ -289,7 +289,7 @@ def test_names_what_comes_close(name: str, close: str) -> None:
         open_checkpoint(name)
     assert caught.value.message.startswith(
         f"{name}: no such file or folder, {cache}and no built-in card of that name;"
-        " give a checkpoint folder, its config.json or a reference card; did you mean "
+        " give a checkpoint folder, its config.json, a reference card or another GGUF; did you mean "
     )
     assert close in caught.value.message
 

@@ -52,13 +52,14 @@ def render_text(shown: Shown, style: Style | None = None) -> str:
 
 
 def _subject(subject: Overview, shown: Shown, style: Style) -> Iterator[str]:
-    says: list[str] = [subject.kind]
+    # What can't be read is of no kind.
+    says: list[str] = [subject.kind] if subject.files or subject.kind != "other" else []
     if subject.architecture is not None:
         says.append(style.safe(subject.architecture))
     if len(subject.files) > 1:
         says.append(plural(len(subject.files), "file"))
     name = style.paint(style.safe(subject.target, limit=None), Paint.STRONG)
-    yield f"{name}: {', '.join(says)}"
+    yield f"{name}: {', '.join(says)}" if says else name
     if subject.reference is not None:
         where = ORIGINS[subject.reference.origin]
         if subject.reference.revision is not None:

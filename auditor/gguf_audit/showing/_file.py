@@ -55,7 +55,7 @@ def _cache(evidence: Evidence) -> tuple[KeptCache | None, tuple[str, ...]]:
     """Return the cache, and what isn't known about it."""
     implied = evidence.model.implied
     if evidence.kind not in ("model", "vocabulary"):
-        return None, (f"a cache: a file of this kind has none of its own, {evidence.kind}",)
+        return None, (f"a cache: files of this kind ({evidence.kind}) have none of their own",)
     if isinstance(implied, Refused):
         return None, (f"the cache: llama.cpp refuses the file, {implied.message}",)
     if not isinstance(implied, CacheLayout):
