@@ -124,6 +124,8 @@ class Limits(NamedTuple):
     policy_bytes: int = MIB
     #: An earlier report, of thousands of models perhaps.
     baseline_bytes: int = 256 * MIB
+    #: How long either may take to come out of a shell's pipe, ``<(...)``.
+    pipe_seconds: float = 30
     #: Address space of a llama.cpp that is asked about a file: a vocabulary, and the
     #: states, which it allocates even when told to allocate nothing.
     probe_memory_bytes: int = 8192 * MIB

@@ -373,6 +373,14 @@ def test_stdout_by_its_name_keeps_what_the_file_holds(
     assert log.read_text("utf-8") == "before\nCLEAN  sound.gguf: nothing found, llama\n"
 
 
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="the kernel's log can't be read")
+@pytest.mark.parametrize("option", ["-o", "--sums"])
+def test_a_regular_file_without_an_end_is_not_waited_for(spawn: Run, option: str) -> None:
+    done = spawn("check", "sound.gguf", option, "/proc/kmsg")
+    assert done.returncode == 3
+    assert done.stderr == "gguf-audit: can't write '/proc/kmsg': No such file or directory\n"
+
+
 def test_a_socket_is_refused(run: Run) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")

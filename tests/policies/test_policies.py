@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from datetime import date
@@ -9,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.expectation import REQUIRABLE
-from gguf_audit.policies import Budget, Policy, PolicyError, Suppression, matches
+from gguf_audit.limits import LIMITS
+from gguf_audit.policies import Budget, Policy, PolicyError, Suppression, files, matches
 from gguf_audit.policies.quantizations import bits_of
 from gguf_audit.policies.reading import PROFILES, parse_policy, profile, read_policy
 from gguf_audit.policies.sizes import size_bytes
@@ -218,12 +221,65 @@ def test_what_cant_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"# caf\xe9")
     with pytest.raises(PolicyError, match="is not UTF-8"):
         read_policy(tmp_path / "latin", requirable=REQUIRABLE)
+    (tmp_path / "long").write_bytes(b"#" * (LIMITS.policy_bytes + 1))
     with pytest.raises(PolicyError, match="more are not read"):
-        read_policy(Path("/dev/zero"), requirable=REQUIRABLE)
+        read_policy(tmp_path / "long", requirable=REQUIRABLE)
 
 
-def test_an_empty_device_is_an_empty_policy() -> None:
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("folder", "a folder"),
+        ("pipe", "a named pipe"),
+        ("socket", "a socket"),
+        ("/dev/zero", "a device"),
+        ("/dev/tty", "a device"),
+    ],
+)
+def test_what_is_no_file_is_refused_before_it_is_opened(
+    place: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        with pytest.raises(PolicyError) as error:
+            read_policy(Path(place), requirable=REQUIRABLE)
+    assert str(error.value) == f"can't read {place}: it is {kind}, not a regular file"
+
+
+def test_the_empty_device_is_an_empty_policy() -> None:
     assert read_policy(Path("/dev/null"), requirable=REQUIRABLE) == Policy(file="/dev/null")
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="the kernel's log can't be read")
+def test_a_regular_file_without_an_end_is_not_waited_for() -> None:
+    with pytest.raises(PolicyError) as error:
+        read_policy(Path("/proc/kmsg"), requirable=REQUIRABLE)
+    assert str(error.value) == "can't read /proc/kmsg: its end didn't come"
+
+
+def test_a_pipe_of_a_shell_is_waited_for_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", """import time; time.sleep(0.2); print('fail-on = "info"')"""],
+        stdout=subprocess.PIPE,
+    ) as writing:
+        assert writing.stdout is not None
+        place = Path(f"/dev/fd/{writing.stdout.fileno()}")
+        found = read_policy(place, requirable=REQUIRABLE)
+    assert found == Policy(file=str(place), fail_on="info")
+    monkeypatch.setattr(files, "LIMITS", LIMITS._replace(pipe_seconds=0.1))
+    reader, writer = os.pipe()
+    os.write(writer, b"# begun, and never ended")
+    place = Path(f"/dev/fd/{reader}")
+    with pytest.raises(PolicyError) as error:
+        read_policy(place, requirable=REQUIRABLE)
+    os.close(reader)
+    os.close(writer)
+    assert str(error.value) == f"can't read {place}: its end didn't come in 0.1 s"
 
 
 def test_a_stronger_policy_replaces_and_adds() -> None:

@@ -14,6 +14,7 @@ import typer
 from msgspec import Struct
 
 from gguf_audit.cli.outcome import open_special, print_out, write_out
+from gguf_audit.errors import SourceError
 
 if TYPE_CHECKING:
     from gguf_audit.catalogue import Page
@@ -121,6 +122,8 @@ def _open(option: str, path: Path) -> Place:
     except OSError as error:
         why = "no process reads it" if error.errno == errno.ENXIO else error.strerror
         raise typer.BadParameter(f"can't write {str(path)!r}: {why}", param_hint=option) from None
+    except SourceError as error:
+        raise typer.BadParameter(error.message, param_hint=option) from None
     return Place(path=path, special=special)
 
 
@@ -137,8 +140,10 @@ def _require_replaceable(path: Path) -> None:
 
 
 def _beginning(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(400).decode("utf-8", "replace")
+    from gguf_audit.sources.local import FileSource
+
+    file = FileSource(path)
+    return file.read(0, min(file.size, 400)).decode("utf-8", "replace")
 
 
 def render(

@@ -11,11 +11,11 @@ from gguf_audit.errors import SourceError
 from gguf_audit.sources._names import contained
 from gguf_audit.where import Where
 
-__all__ = ["FileSource", "LocalTree"]
+__all__ = ["OPEN_FLAGS", "FileSource", "LocalTree", "irregular"]
 
-# O_NONBLOCK: opening a named pipe must not wait for a writer. O_NOCTTY: nor may a
-# terminal become ours. Windows has neither, but wants O_BINARY.
-_OPEN_FLAGS = (
+#: O_NONBLOCK: opening a named pipe must not wait for a writer. O_NOCTTY: nor may a
+#: terminal become ours. Windows has neither, but wants O_BINARY.
+OPEN_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_NOCTTY", 0)
@@ -33,6 +33,13 @@ _KINDS = (
 
 #: Device, inode, size and modification time: what must not change between reads.
 _Identity = tuple[int, int, int, int]
+
+
+def irregular(mode: int) -> str | None:
+    """Return what a file is by its mode, ``None`` for a regular one."""
+    if stat.S_ISREG(mode):
+        return None
+    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "something else")
 
 
 class FileSource:
@@ -100,7 +107,7 @@ class FileSource:
         try:
             # stat before open: opening a device can already do something.
             self._regular(Path(self._path).stat().st_mode)
-            return os.open(self._path, _OPEN_FLAGS)
+            return os.open(self._path, OPEN_FLAGS)
         except OSError as error:
             raise self._error(error.strerror or str(error)) from error
         except ValueError as error:
@@ -115,10 +122,9 @@ class FileSource:
         return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _regular(self, mode: int) -> None:
-        if stat.S_ISREG(mode):
-            return
-        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "something else")
-        raise self._error(f"it is {kind}, not a regular file")
+        kind = irregular(mode)
+        if kind is not None:
+            raise self._error(f"it is {kind}, not a regular file")
 
     def _check(self, descriptor: int) -> None:
         if self._look(descriptor) != self._identity:
