@@ -171,6 +171,16 @@ def test_skips(model: Path, said: Outcome | Exception, skip: Skip, code: int) ->
     assert report.exit_code() == code
 
 
+def test_a_rule_that_leaves_something_out_has_looked_unless_it_is_named(model: Path) -> None:
+    rules = {"AA001": rule("AA001", NoEvidence("the rest", kind="not-applicable"))}
+    report = audit_targets([str(model)], Mandate(rules=rules))
+    assert report.skips == (Skip(rule="AA001", kind="not-applicable", reason="the rest"),)
+    assert report.subjects[0].status is Status.CLEAN
+    named = audit_targets([str(model)], Mandate(rules=rules, insisted={"AA001"}))
+    assert named.skips == (Skip(rule="AA001", kind="no-evidence", reason="the rest"),)
+    assert (named.subjects[0].status, named.exit_code()) == (Status.PARTIAL, 0)
+
+
 @pytest.mark.parametrize(
     ("error_class", "kind"),
     [

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine_subjects import (
+    ALL,
     KEYS,
     TENSORS,
     audit,
@@ -76,6 +77,31 @@ def test_companions_are_judged_as_what_they_are(
     else:
         what = keys["general.architecture"] if kind == "other" else kind
         assert skips["ARCH003"] == ("not-applicable", f"looks at models, this is none: {what}")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"general.architecture": "llama", "general.type": "adapter"},
+        {"general.architecture": "clip"},
+        {"general.architecture": "controlvector"},
+        {"general.architecture": "stable-diffusion"},
+        {"general.architecture": "llama"},
+    ],
+)
+def test_values_are_looked_at_whatever_holds_them(
+    tmp_path: Path, keys: dict[str, FieldValue]
+) -> None:
+    nan = TensorSpec("a.weight", (1,), data=b"\0\0\xc0\x7f")
+    subject = audit(write_gguf(tmp_path / "file.gguf", keys, [nan]))
+    assert "WT008" in [finding.rule for finding in subject.findings]
+
+
+def test_values_are_looked_at_in_every_shard(tmp_path: Path) -> None:
+    nan = TensorSpec("z.weight", (1,), data=b"\0\0\xc0\x7f")
+    first, last = write_split_gguf(tmp_path, KEYS, [*TENSORS, nan], shards=2)
+    found = audit(first, ALL["WT008"]).findings
+    assert [(each.where.file, each.where.tensor) for each in found] == [(last.name, "z.weight")]
 
 
 def test_a_vocabulary_needs_no_hyper_parameters(tmp_path: Path) -> None:

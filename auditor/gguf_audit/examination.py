@@ -41,7 +41,7 @@ from gguf_audit.rule import (
 )
 from gguf_audit.runtime.generation import reference_ends
 from gguf_audit.sets import member_of
-from gguf_audit.skips import why_not
+from gguf_audit.skips import as_asked, why_not
 from gguf_audit.targets import Located
 from gguf_audit.verdict import (
     FileSummary,
@@ -315,8 +315,10 @@ class _Examination:
         """Yield what a rule says of this file, or why it says nothing."""
         skip = why_not(rule, self.evidence, self.mandate)
         if skip is not None:
-            return iter((skip,))
-        return heard(rule, self._said(rule, settings), self.evidence.missed)
+            yield skip
+            return
+        for told in heard(rule, self._said(rule, settings), self.evidence.missed):
+            yield as_asked(told, rule, self.mandate) if isinstance(told, Skip) else told
 
     def _said(self, rule: Rule, settings: Settings) -> Iterator[Outcome]:
         conversion, companion = self.evidence.conversion, self.evidence.companion

@@ -70,6 +70,8 @@ class Evidence(Struct, kw_only=True):
     companion: Companion | None = None
     #: What it is, where nothing but its structure can be looked at; else "".
     foreign: str = ""
+    #: More than its header can be read.
+    is_local: bool
     #: Why something that was asked for isn't there.
     errors: list[AuditError] = field(default_factory=list[AuditError])
 
@@ -135,6 +137,7 @@ class _Gathering:
             conversion=conversion,
             companion=companion,
             foreign=found.foreign,
+            is_local=self.path is not None,
             errors=self.errors,
         )
 

@@ -22,6 +22,7 @@ __all__ = [
     "Field",
     "FileFacts",
     "Gguf",
+    "NonFinite",
     "Scalar",
     "Tail",
     "Tensor",
@@ -185,6 +186,18 @@ class Tail(Struct, frozen=True, kw_only=True):
     empty: bool
 
 
+class NonFinite(Struct, frozen=True, kw_only=True):
+    """What a tensor holds beside finite numbers: at least one of these."""
+
+    #: Of the first one, counted from 0.
+    index: int
+    value: float
+    #: Of all of them.
+    count: int
+    #: Of those that are minus infinity.
+    lowest: int
+
+
 def _unread(file: FileFacts, tensor: Tensor) -> Absent:
     del file
     return Absent(f"the data of {tensor.name} can't be read")
@@ -210,6 +223,8 @@ class FileFacts(Loading, frozen=True, kw_only=True):
     tail: Tail | None = None
     #: Reads the values of one of its small tensors: ``Gguf.values``.
     load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = _unread
+    #: Looks at those of one that may be larger: ``Gguf.non_finite``.
+    load_non_finite: Callable[[FileFacts, Tensor], NonFinite | Absent | None] = _unread
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -257,6 +272,15 @@ class Gguf(Struct, frozen=True, kw_only=True):
             return Absent(f"there is no {name}")
         file = self.files[tensor.file]
         return file.load_values(file, tensor)
+
+    def non_finite(self, tensor: Tensor) -> NonFinite | Absent | None:
+        """Return what a small tensor holds beside finite numbers, ``None`` for nothing.
+
+        Absent where there is no data, or another type than F64, F32, F16 and BF16. Raises
+        AuditError where the file can't be read any more.
+        """
+        file = self.files[tensor.file]
+        return file.load_non_finite(file, tensor)
 
     def string(self, key: str) -> str | None:
         """Return a string value by its full key, ``None`` where there is none."""

@@ -50,9 +50,17 @@ class Limits(NamedTuple):
     shards: int = 10_000
     #: Read at either end of what a file holds behind its last tensor.
     tail_sample_bytes: int = 64 * KIB
-    #: Data of one tensor of RoPE factors, the only tensor data that is read without being
-    #: asked for: half a head of 8,192 elements; real heads have 512 at most.
+    #: Data of one tensor of RoPE factors: half a head of 8,192 elements; real heads have
+    #: 512 at most.
     factor_bytes: int = 16 * KIB
+    #: Data of one tensor of floats, all of which are looked at: norms, biases and scales have
+    #: 200 KiB, routers of 128 experts 1 MiB, and matrices more.
+    floats_bytes: int = MIB
+    #: Of all those of one model, which takes 10 ms; a model of 270 million parameters has
+    #: 0.2 MiB of them, most have less than 16.
+    all_floats_bytes: int = 16 * MIB
+    #: How many those may be: each is a read, of 20 us.
+    floats_tensors: int = 4096
     #: ``config.json`` and its like; the longest published ones are under 100 KiB.
     config_bytes: int = 16 * MIB
     #: ``tokenizer.json``; 35 MiB is real. What is read takes five times that in memory.

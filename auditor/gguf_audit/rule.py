@@ -80,6 +80,8 @@ class Need(enum.StrEnum):
     POLICY = "policy"
     #: The chat templates, parsed and rendered.
     RENDER = "render"
+    #: What tensors hold: only of files on this machine more than the header is read.
+    VALUES = "values"
 
 
 class SetKey(Struct, frozen=True, kw_only=True):
@@ -164,11 +166,12 @@ class NoEvidence(Struct, frozen=True):
     """A rule could not look: what was missing.
 
     ``limit`` says that the file goes beyond what we know or may spend, so that part of
-    it was not audited (exit 3); ``no-evidence`` that nobody gave us what to look at.
+    it was not audited (exit 3); ``no-evidence`` that nobody gave us what to look at;
+    ``not-applicable`` that the rest is none of this rule's, unless somebody names the rule.
     """
 
     reason: str
-    kind: Literal["no-evidence", "limit"] = "no-evidence"
+    kind: Literal["no-evidence", "limit", "not-applicable"] = "no-evidence"
 
 
 Outcome = Hit | NoEvidence
@@ -239,5 +242,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     #: Looks also where the reference becomes another architecture than the file has;
     #: every other comparison of the two would only follow from that.
     any_architecture: bool = False
+    #: Looks at whatever a GGUF file is, a model or not.
+    any_kind: bool = False
     #: Where the fact comes from: file and function of llama.cpp, class, specification.
     authority: str

@@ -25,7 +25,7 @@ from gguf_audit.rule import (
     Rule,
 )
 
-__all__ = ["why_not"]
+__all__ = ["as_asked", "why_not"]
 
 
 def why_not(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
@@ -55,6 +55,13 @@ def why_not(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
             assert_never(never)
 
 
+def as_asked(skip: Skip, rule: Rule, mandate: Mandate) -> Skip:
+    """Return why a rule leaves something out: a gap only where somebody named the rule."""
+    if skip.kind != "not-applicable":
+        return skip
+    return _lacking(rule, mandate, skip.reason, asked=False)
+
+
 def _unasked(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
     """Say what the user would have to ask for."""
     if Need.POLICY in rule.needs and mandate.policy is None:
@@ -65,13 +72,16 @@ def _unasked(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | None:
         return _lacking(rule, mandate, probe.reason, asked=asked)
     if Need.TOKENIZER in rule.needs and not mandate.probe:
         return _lacking(rule, mandate, NOT_PROBED.reason, asked=False)
+    if Need.VALUES in rule.needs and not evidence.is_local:
+        reason = "of a remote file only the header is read"
+        return _lacking(rule, mandate, reason, asked=False)
     return None
 
 
 def _no_model(rule: Rule, evidence: Evidence) -> Skip | None:
     """Say what a file is that is no model, or that nobody looked at its templates."""
     kind, companion, chat = evidence.kind, evidence.companion, evidence.model.chat
-    if kind not in ("model", "vocabulary") and not rule.id.startswith("GGUF"):
+    if kind not in ("model", "vocabulary") and not rule.any_kind:
         if companion is not None:
             return _not_for(rule, f"looks at models, this is none: {companion.kind}")
         what = evidence.foreign or kind

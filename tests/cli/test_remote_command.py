@@ -42,6 +42,14 @@ def test_a_repository_is_audited_and_what_it_took_is_told(check: Check, fake: Fa
     assert len(fake.requests) == 5
 
 
+def test_the_values_of_remote_tensors_are_not_fetched(check: Check) -> None:
+    done = check("owner/model:sound.gguf", "-v")
+    assert "no match  WT008: of a remote file only the header is read" in done.stdout
+    asked = check("owner/model:sound.gguf", "--select", "WT008")
+    assert asked.stdout.startswith("PARTIAL")
+    assert "skipped   WT008: of a remote file only the header is read" in asked.stdout
+
+
 def test_several_processes_share_a_repository(check: Check) -> None:
     one = json.loads(check("owner/model", "--format", "json", "--jobs", "1").stdout)
     two = json.loads(check("owner/model", "--format", "json", "--jobs", "2").stdout)

@@ -27,7 +27,17 @@ from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
 from gguf_audit.formats._cursor import ByteOrder, Cursor
 from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
 from gguf_audit.formats.ggml_types import tensor_type
-from gguf_audit.gguf import Array, Field, FileFacts, Scalar, Tail, Tensor, TensorType, ValueType
+from gguf_audit.gguf import (
+    Array,
+    Field,
+    FileFacts,
+    NonFinite,
+    Scalar,
+    Tail,
+    Tensor,
+    TensorType,
+    ValueType,
+)
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource
@@ -74,6 +84,13 @@ def _values(source: ByteSource, file: FileFacts, tensor: Tensor) -> tuple[float,
     return read_values(source, file, tensor)
 
 
+def _non_finite(source: ByteSource, file: FileFacts, tensor: Tensor) -> NonFinite | Absent | None:
+    # Nobody who only shows a file asks.
+    from gguf_audit.formats._values import read_non_finite
+
+    return read_non_finite(source, file, tensor)
+
+
 class _Header:
     """One walk over one header, with the budgets it has left."""
 
@@ -116,6 +133,7 @@ class _Header:
             fields=fields,
             tensors=tensors,
             load_values=partial(_values, self._source),
+            load_non_finite=partial(_non_finite, self._source),
         )
         end = data_end(facts)
         if end is None or end >= facts.size_bytes:

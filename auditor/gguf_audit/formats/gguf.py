@@ -1,7 +1,7 @@
 """GGUF files and split sets, read as far as their headers go.
 
-No tensor data is read but what ``Gguf.values`` is asked for, and arrays stay on disk until
-their items are asked for.
+No tensor data is read but what ``Gguf.values`` and ``Gguf.non_finite`` are asked for, and
+arrays stay on disk until their items are asked for.
 What is wrong with a model is left to rules: a reader that refuses one defect would
 hide the others. It refuses what it can't walk over.
 """

@@ -87,5 +87,6 @@ RULE = Rule(
     name="duplicate-name",
     levels=(Severity.ERROR,),
     check=OnModel(check),
+    any_kind=True,
     authority="llama.cpp b11434 ggml/src/gguf.cpp gguf_init_from_reader",
 )

@@ -55,5 +55,6 @@ RULE = Rule(
     name="embedded-json-deep",
     levels=(Severity.ERROR,),
     check=OnModel(check),
+    any_kind=True,
     authority="ggml docs/gguf.md tokenizer.huggingface.json",
 )

@@ -119,5 +119,6 @@ RULE = Rule(
     name="hidden-characters",
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnModel(check),
+    any_kind=True,
     authority="llama.cpp b11434 ggml/src/gguf.cpp gguf_find_key",
 )

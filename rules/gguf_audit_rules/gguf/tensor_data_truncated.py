@@ -69,5 +69,6 @@ RULE = Rule(
     name="tensor-data-truncated",
     levels=(Severity.ERROR,),
     check=OnModel(check),
+    any_kind=True,
     authority="llama.cpp b11434 src/llama-model-loader.h llama_tensor_weight",
 )

@@ -102,5 +102,6 @@ RULE = Rule(
     name="tensor-type",
     levels=(Severity.ERROR, Severity.INFO),
     check=OnModel(check),
+    any_kind=True,
     authority="llama.cpp b11434 ggml/include/ggml.h ggml_type; ik_llama.cpp ggml/include/ggml.h",
 )

@@ -56,5 +56,6 @@ RULE = Rule(
     check=OnModel(check),
     # Data that is somewhere else, or smaller, leaves its old place behind.
     defers_to=("GGUF002", "GGUF004", "WT003"),
+    any_kind=True,
     authority="llama.cpp b11434 ggml/src/gguf.cpp gguf_init_from_reader, gguf_write_to_file",
 )
