@@ -265,6 +265,10 @@ def test_a_path_is_never_a_hub_id(
     (tmp_path / "owner" / "model" / "config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     assert open_checkpoint("owner/model").origin == "folder"
+    for name, target in (("gone", "nowhere"), ("round", "round")):
+        (tmp_path / "owner" / name).symlink_to(target)
+        with pytest.raises(SourceError, match=f"^can't read owner/{name}: "):
+            open_checkpoint(f"owner/{name}")
     assert fake.requests == []
 
 

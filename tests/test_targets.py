@@ -154,6 +154,11 @@ def test_what_exists_is_a_path(fake: FakeHub, tmp_path: Path) -> None:
     assert names(f"file://{tmp_path}/owner/model/here.gguf") == [
         f"file://{tmp_path}/owner/model/here.gguf"
     ]
+    (tmp_path / "owner" / "gone").symlink_to("nowhere")
+    [subject] = audit("owner/gone")
+    assert [error.message for error in subject.errors] == [
+        "can't read owner/gone: No such file or directory"
+    ]
     assert fake.requests == []
 
 

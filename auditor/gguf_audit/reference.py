@@ -170,7 +170,7 @@ class References:
 
 def _kind_of(path: Path, given: str) -> Literal["folder", "file", "nothing"]:
     try:
-        if not given or not path.exists():
+        if not given or not (path.exists() or path.is_symlink()):
             return "nothing"
         return "folder" if path.is_dir() else "file"
     except OSError as error:

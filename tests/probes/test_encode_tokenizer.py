@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from gguf_audit.checkpoint import AddedToken, Json, TokenizerFiles, TokenizerJson
+from gguf_audit.errors import LimitError, ReferenceUnavailableError
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.probes import tokenizer
 from gguf_audit.probes.llama_cpp import LIBRARY_VARIABLE
 from gguf_audit.probes.tokenizer import compare, encode, names_by_ids
+from gguf_audit.where import Where
 
 MISSING = Absent("not at hand")
 ADDED: Json = {
@@ -76,9 +78,13 @@ def test_a_tokenizer_that_the_converter_does_not_know_has_no_name() -> None:
 
 @pytest.mark.parametrize("document", [b"", b"{}", b'{"model": {"type": "BPE"}}', b"\xff" * 99])
 def test_what_is_no_tokenizer_says_why(document: bytes) -> None:
-    found = names_by_ids(files(document))
-    assert isinstance(found, Absent)
-    assert found.reason.startswith("tokenizers can't run the reference's tokenizer.json: ")
+    for _ in range(2):  # Told each time, and found out once.
+        with pytest.raises(ReferenceUnavailableError) as error:
+            names_by_ids(files(document))
+        assert error.value.message.startswith(
+            "tokenizers can't run the reference's tokenizer.json: "
+        )
+        assert error.value.where == Where(file="tokenizer.json")
 
 
 def test_one_that_needs_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +92,8 @@ def test_one_that_needs_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
     vocabulary: Json = {f"token {number}": number for number in range(400_000)}
     model: Json = {"type": "BPE", "vocab": vocabulary, "merges": []}
     large: dict[str, Json] = {**DOCUMENT, "model": model}
-    found = names_by_ids(files(json.dumps(large).encode()))
-    assert isinstance(found, Absent)
+    with pytest.raises(LimitError, match=r"^the process that runs the reference's tokenizer\.json"):
+        names_by_ids(files(json.dumps(large).encode()))
 
 
 def test_a_comparison_needs_both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gguf_audit.checkpoint import Json, TokenizerJson
+from gguf_audit.errors import AuditError, LimitError, ReferenceUnavailableError
 from gguf_audit.limits import LIMITS
-from gguf_audit.parts import Absent
 from gguf_audit.probes import tokenizer
 from gguf_audit.probes.tokenizer import split
 from gguf_audit.runtime.pre_tokenizers import SPLITTERS
@@ -65,17 +65,21 @@ def test_another_splitter_has_no_name() -> None:
     assert made(steps(regex("[aeiou]"), byte_level(regex=False))).right == ()
 
 
-def broken(pre_tokenizer: Json, normalizer: Json = None) -> str:
-    found = split(
-        TokenizerJson(model="BPE", ids={}, normalizer=normalizer, pre_tokenizer=pre_tokenizer)
-    )
-    assert isinstance(found, Absent)
-    return found.reason
+def broken(pre_tokenizer: Json, normalizer: Json = None) -> AuditError:
+    found = TokenizerJson(model="BPE", ids={}, normalizer=normalizer, pre_tokenizer=pre_tokenizer)
+    with pytest.raises(AuditError) as error:
+        split(found)
+    return error.value
 
 
-def test_what_the_library_refuses_has_no_pieces() -> None:
-    assert broken(regex("(")).startswith("tokenizers can't run the reference's tokenizer.json: ")
-    assert "tokenizer.json" in broken({"type": "Teleport"})
+def test_what_the_library_refuses_is_an_error() -> None:
+    unknown: Json = {"type": "Teleport"}
+    for refused in (regex("("), unknown):
+        error = broken(refused)
+        assert type(error) is ReferenceUnavailableError
+        assert error.message.startswith("tokenizers can't run the reference's tokenizer.json: ")
+        # Told again, and found out once.
+        assert broken(refused) is error
 
 
 def growing(times: int) -> Json:
@@ -87,12 +91,15 @@ def growing(times: int) -> Json:
 
 def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer, "LIMITS", LIMITS._replace(tokenizer_memory_bytes=1 << 28))
-    assert broken(None, growing(40)).startswith("the process that runs the reference's tokenizer")
+    error = broken(None, growing(40))
+    assert type(error) is LimitError
+    assert error.message.startswith("the process that runs the reference's tokenizer")
 
 
 def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer, "LIMITS", LIMITS._replace(tokenizer_seconds=1))
     # An expression without an end is given up by the library itself: it matches nothing.
     assert made(regex("(.*)*(.*)*(.*)*Z")).reference[0] == (TEXTS[0],)
-    reason = broken(None, growing(13))
-    assert reason.startswith(("tokenizers took longer", "the process that runs the reference's"))
+    error = broken(None, growing(13))
+    assert type(error) is LimitError
+    assert error.message.startswith(("tokenizers took longer", "the process that runs the"))

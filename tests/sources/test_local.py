@@ -92,8 +92,8 @@ def test_a_tree_lists_files_and_opens_them(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     tree = LocalTree(tmp_path)
     assert tree.identity == str(tmp_path)
-    # Whoever opens the last two is told that they are no files.
-    assert list(tree.names()) == ["a", "b", "gone", "link", "pipe"]
+    # Whoever opens the last three is told that they are no files.
+    assert list(tree.names()) == ["a", "b", "gone", "link", "pipe", "sub"]
     assert list(tree.names("sub")) == ["sub/c"]
     assert list(tree.names("absent")) == []
     found = tree.open("sub/c")
@@ -135,7 +135,7 @@ def test_a_snapshot_of_the_hub_cache_reads_its_blobs(tmp_path: Path) -> None:
     (tmp_path / "else").write_bytes(b"secret")
     (snapshot / "stray.json").symlink_to("../../../else")
     tree = LocalTree(snapshot)
-    assert list(tree.names()) == ["config.json", "shared.json", "stray.json"]
+    assert list(tree.names()) == ["config.json", "shared.json", "stray.json", "sub"]
     assert tree.open("config.json").read(0, 2) == b"{}"
     assert tree.open("shared.json").read(0, 2) == b"[]"
     with pytest.raises(SourceError, match="leads out of its folder"):

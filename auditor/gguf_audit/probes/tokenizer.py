@@ -18,6 +18,8 @@ from typing import cast
 from msgspec import Struct
 
 from gguf_audit.checkpoint import TokenizerFiles, TokenizerJson
+from gguf_audit.errors import AuditError, LimitError, ReferenceUnavailableError
+from gguf_audit.formats.tokenizer import TOKENIZER
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.probes.child import Bounds, Talk, talk
@@ -27,31 +29,38 @@ from gguf_audit.runtime.pre_tokenizers import GROUPS, SPLITTERS, Splitter, pre_t
 from gguf_audit.runtime.probe_texts import TEXTS
 from gguf_audit.runtime.splitting import Pieces, Splitting
 from gguf_audit.runtime.tokenisation import Ids, Tokenisation
+from gguf_audit.where import Where
 
 __all__ = ["Encoded", "compare", "encode", "names_by_ids", "split"]
 
 _CHILD = Path(__file__).with_name("_tokenizers.py")
 _NAME = "tokenizers"
 #: Digest of a tokenizer.json -> its names: the files of one folder have one reference.
-_NAMES: dict[bytes, tuple[str, ...] | Absent] = {}
+_NAMES: dict[bytes, tuple[str, ...] | Absent | AuditError] = {}
 #: What stands for a space where text isn't turned into bytes.
 _SPACE = "\u2581"
 
 
 def split(tokenizer: TokenizerJson) -> Splitting | Absent:
-    """Return how a tokenizer splits the probe texts, and how llama.cpp's splitters do."""
-    return _split(json.dumps([tokenizer.normalizer, tokenizer.pre_tokenizer]))
+    """Return how a tokenizer splits the probe texts, and how llama.cpp's splitters do.
+
+    Absent where nobody can run it here. Raises AuditError where it can't be run itself.
+    """
+    found = _split(json.dumps([tokenizer.normalizer, tokenizer.pre_tokenizer]))
+    if isinstance(found, AuditError):
+        raise found
+    return found
 
 
 @functools.lru_cache(maxsize=8)  # The files of one folder have one reference.
-def _split(parts: str) -> Splitting | Absent:
+def _split(parts: str) -> Splitting | Absent | AuditError:
     normalizer, own = json.loads(parts)
     meant = [splitter for splitter in GROUPS if splitter.meant_for is not None]
     others = [pre_tokenizer(splitter) for splitter in GROUPS]
     others += [pre_tokenizer(splitter, meant=True) for splitter in meant]
     request = {"normalizer": normalizer, "pre_tokenizer": own, "others": others}
     answers = _pieces(_talk({**request, "texts": TEXTS}), wanted=1 + len(others))
-    if isinstance(answers, Absent):
+    if isinstance(answers, Absent | AuditError):
         return answers
     reference, rest = answers[0], answers[1:]
     does = dict(zip(GROUPS, rest, strict=False))
@@ -70,7 +79,8 @@ def _split(parts: str) -> Splitting | Absent:
 def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
     """Return the names that the converter gives a tokenizer: what it makes of one text.
 
-    Two, perhaps: whether a BOS is added to the text depends on who runs it.
+    Two, perhaps: whether a BOS is added to the text depends on who runs it. Raises
+    AuditError where the tokenizer can't be run.
     """
     document = files.load_bytes()
     if isinstance(document, Absent):
@@ -78,12 +88,15 @@ def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
     digest = hashlib.sha256(document).digest()
     if digest not in _NAMES:
         _NAMES[digest] = _names(document)
-    return _NAMES[digest]
+    found = _NAMES[digest]
+    if isinstance(found, AuditError):
+        raise found
+    return found
 
 
-def _names(document: bytes) -> tuple[str, ...] | Absent:
-    encoded = encode(document, ())
-    if isinstance(encoded, Absent):
+def _names(document: bytes) -> tuple[str, ...] | Absent | AuditError:
+    encoded = _encode(document, ())
+    if isinstance(encoded, Absent | AuditError):
         return encoded
     names = (name_by_ids(ids) for ids in encoded.checked)
     return tuple(dict.fromkeys(name for name in names if name is not None))
@@ -93,7 +106,7 @@ def compare(files: TokenizerFiles, model: Path) -> Tokenisation | Absent:
     """Return what a reference and a file make of the probe texts and of all added tokens.
 
     ``model`` is what llama.cpp is to open. Raises AuditError where ``tokenizer.json``
-    can't be read.
+    can't be read or run.
     """
     library = find_library()
     document = library if isinstance(library, Absent) else files.load_bytes()
@@ -135,7 +148,17 @@ class Encoded(Struct, frozen=True, kw_only=True):
 
 
 def encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent:
-    """Return the ids of texts by a ``tokenizer.json``, nothing added around them."""
+    """Return the ids of texts by a ``tokenizer.json``, nothing added around them.
+
+    Raises AuditError where it can't be run.
+    """
+    found = _encode(document, texts)
+    if isinstance(found, AuditError):
+        raise found
+    return found
+
+
+def _encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent | AuditError:
     said = _talk({"encode": True, "texts": list(texts), "check": CHECK_TEXT}, document)
     if isinstance(said, Absent):
         return said
@@ -177,7 +200,7 @@ def _talk(request: Mapping[str, object], document: bytes = b"") -> Talk | Absent
     )
 
 
-def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | Absent:
+def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | Absent | AuditError:
     if isinstance(said, Absent):
         return said
     found: list[tuple[Pieces, ...]] = []
@@ -191,13 +214,12 @@ def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | A
     return found if len(found) == wanted else _why(said)
 
 
-def _why(said: Talk) -> Absent:
+def _why(said: Talk) -> AuditError:
     """Say why a child didn't answer everything."""
+    where = Where(file=TOKENIZER)
     for answer in said.answers:
         if isinstance(answer.get("unusable"), str):
-            return Absent(
-                f"tokenizers can't run the reference's tokenizer.json: {answer['unusable']}"
-            )
-    if said.reason:
-        return Absent(said.reason)
-    return Absent(f"the process that runs the reference's tokenizer ended early, {said.code}")
+            what = f"tokenizers can't run the reference's {TOKENIZER}: {answer['unusable']}"
+            return ReferenceUnavailableError(what, where=where)
+    ended = f"the process that runs the reference's {TOKENIZER} ended early, {said.code}"
+    return LimitError(said.reason or ended, where=where)

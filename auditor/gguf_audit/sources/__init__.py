@@ -59,7 +59,7 @@ class Tree(Protocol):
         ...
 
     def names(self, folder: str = "") -> Sequence[str]:
-        """Return the names of the files in it, sorted, without those of sub-folders.
+        """Return the names of what is in it, sorted, without what is in sub-folders.
 
         ``folder`` names one of its sub-folders instead; the names returned then
         begin with ``folder/`` as ``open`` wants them, and there are none where it

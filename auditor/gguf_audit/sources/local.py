@@ -134,13 +134,6 @@ class FileSource:
         return SourceError(f"can't read {self._name}: {reason}", where=Where(file=self._name))
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # links in a circle
-        return False
-
-
 class LocalTree:
     """A folder of this machine.
 
@@ -170,10 +163,11 @@ class LocalTree:
         return str(self._folder)
 
     def names(self, folder: str = "") -> Sequence[str]:
-        """Return the names in it that are no folders', sorted; links count as their target.
+        """Return the names in it, sorted.
 
-        What is no regular file either, or a link that leads nowhere, is among them: whoever
-        opens it is told so, where a name that is left out would be a file that isn't there.
+        What is no regular file, a folder say, or a link that leads nowhere, is among them:
+        whoever opens it is told so, where a name that is left out would be a file that isn't
+        there.
 
         ``folder`` names one of its sub-folders instead, as ``Tree`` has it.
         """
@@ -183,7 +177,7 @@ class LocalTree:
             if folder and not path.is_dir():
                 return ()
             with os.scandir(path) as entries:
-                return tuple(sorted(prefix + each.name for each in entries if not _is_folder(each)))
+                return tuple(sorted(prefix + each.name for each in entries))
         except OSError as error:
             raise self._error(error.strerror or str(error)) from error
 

@@ -97,7 +97,8 @@ def is_model(target: str) -> bool:
 
 def _exists(target: str) -> bool:
     try:
-        return Path(target).exists()
+        # A link that leads nowhere was meant as a path, too.
+        return Path(target).exists() or Path(target).is_symlink()
     except (OSError, ValueError):
         return True  # Whoever reads it says what is wrong with it.
 
