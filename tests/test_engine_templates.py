@@ -14,6 +14,7 @@ from gguf_audit.finding import Skip
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
 from gguf_audit.testing import FieldValue, write_gguf
+from gguf_audit.verdict import Status
 
 TEMPLATES = {
     code: rule for code, rule in ALL.items() if code.startswith(("TPL", "SEC", "TOK025", "TOK027"))
@@ -57,6 +58,37 @@ def test_several_files_and_processes_are_told_apart(tmp_path: Path) -> None:
         report = audit_targets([str(tmp_path)], Mandate(rules=TEMPLATES), jobs=jobs)
         found = [[finding.rule for finding in subject.findings] for subject in report.subjects]
         assert found == [[], ["TPL003"], ["SEC001"], ["SEC004"], []]
+
+
+#: A child that a template can end by what it says.
+MORTAL = """
+import os, sys
+sys.path += sys.argv[1:]
+from gguf_audit.probes.template_child import serving
+answers = serving._answers
+def mortal(request, *, most):
+    if request["template"].startswith("end"):
+        os._exit(7)
+    return answers(request, most=most)
+serving._answers = mortal
+serving.serve()
+"""
+
+
+def test_whatever_ends_its_process_those_of_later_files_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gguf_audit.probes.templates._PROGRAM", MORTAL)
+    hostile = [f"end {number}" for number in range(24)]
+    for number, text in enumerate([*hostile, CHATML, "{{ x.__class__ }}"]):
+        write(tmp_path, text, f"model-{number:02}")
+    subjects = audit_targets([str(tmp_path)], Mandate(rules=TEMPLATES)).subjects
+    ended = f"{KEY} can't be looked at: its process ended early, exit code 7"
+    for subject in subjects[: len(hostile)]:
+        assert Skip(rule="SEC001", kind="limit", reason=ended) in subject.skips
+    good, bad = subjects[len(hostile) :]
+    assert (good.status, good.errors) == (Status.CLEAN, ())
+    assert [finding.rule for finding in bad.findings] == ["SEC001"]
 
 
 def test_without_jinja_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,8 +174,6 @@ class Limits(NamedTuple):
     prompt_characters: int = 256 * KIB
     #: Bytes of one message from that process.
     template_answer_bytes: int = 4 * MIB
-    #: How often that process is started again after a template has ended it.
-    template_restarts: int = 16
 
 
 LIMITS = Limits()

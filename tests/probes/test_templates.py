@@ -26,7 +26,7 @@ from gguf_audit.chat import (
 )
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
-from gguf_audit.probes.templates import _PROGRAM, Analyst, _folders
+from gguf_audit.probes.templates import _PROGRAM, _REMEMBERED, Analyst, _folders
 
 
 @pytest.fixture
@@ -222,14 +222,11 @@ def test_equal_templates_are_asked_for_once(analyst: Analyst) -> None:
     assert analysed(analyst, CHATML) is not analysed(analyst, CHATML, bos="")
 
 
-def test_a_child_is_not_started_for_ever(analyst: Analyst, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gguf_audit.probes.templates._PROGRAM", "import os; os._exit(7)")
-    for number in range(LIMITS.template_restarts + 1):
-        found = analysed(analyst, f"{number}")
-        assert found.fault == Exceeded("its process ended early, exit code 7")
-    assert analysed(analyst, "one more").fault == Exceeded(
-        f"templates before it ended {LIMITS.template_restarts + 1} processes"
-    )
+def test_a_few_templates_are_remembered_and_no_more(analyst: Analyst) -> None:
+    first = analysed(analyst, CHATML)
+    others = [analysed(analyst, f"{number}") for number in range(_REMEMBERED)]
+    assert analysed(analyst, "0") is others[0]
+    assert analysed(analyst, CHATML) is not first
 
 
 def test_a_signal_without_a_name_is_told_by_its_number(

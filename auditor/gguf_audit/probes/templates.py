@@ -9,6 +9,7 @@ and a new one after a template has ended it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import json
 import os
@@ -39,6 +40,8 @@ from gguf_audit.parts import Absent
 __all__ = ["Analyst"]
 
 _LENGTH_BYTES = 4
+#: Templates that are kept with what became of them: 3 MiB each, if they want.
+_REMEMBERED = 16
 _ROOT = Path(__file__).parents[2]
 #: What the child runs; the folders it may import from are its arguments.
 _PROGRAM = (
@@ -62,10 +65,10 @@ class Analyst:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._starts = 0
         #: Who started the child: a process that was forked later has to start its own.
         self._owner = os.getpid()
-        self._known: dict[tuple[str, str, str], Analysis] = {}
+        # Files of a folder mostly have the same ones, and so has their reference.
+        self._ask_once = functools.lru_cache(maxsize=_REMEMBERED)(self._ask)
 
     def __enter__(self) -> Self:
         return self
@@ -86,21 +89,15 @@ class Analyst:
         if len(template) > LIMITS.template_characters:
             reason = f"it has {len(template)} characters, over {LIMITS.template_characters}"
             return Analysis(fault=Exceeded(reason), renderings={})
-        known = self._known.get((template, bos, eos))
-        if known is not None:
-            return known
         folders = _folders()
         if isinstance(folders, Absent):
             return folders
-        found = self._asked(folders, template, {"bos_token": bos, "eos_token": eos})
-        self._known[template, bos, eos] = found
-        return found
+        return self._ask_once(folders, template, bos, eos)
 
-    def _asked(
-        self, folders: tuple[str, ...], template: str, shared: Mapping[str, str]
-    ) -> Analysis:
+    def _ask(self, folders: tuple[str, ...], template: str, bos: str, eos: str) -> Analysis:
         found = Analysis(renderings={})
         renderings: dict[str, Rendering] = {}
+        shared = {"bos_token": bos, "eos_token": eos}
         request = {"template": template, "shared": shared, "conversations": CONVERSATIONS}
         parsed = False
         try:
@@ -144,9 +141,6 @@ class Analyst:
     # The child
 
     def _start(self, folders: tuple[str, ...]) -> None:
-        if self._starts > LIMITS.template_restarts:
-            raise _LostError(f"templates before it ended {self._starts} processes")
-        self._starts += 1
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
             [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, *folders],
             stdin=subprocess.PIPE,
