@@ -19,6 +19,7 @@ from engine_subjects import (
     write_checkpoint,
     write_model,
 )
+from gguf_audit.checkpoint import Json
 from gguf_audit.engine import audit_targets
 from gguf_audit.errors import (
     AuditError,
@@ -34,7 +35,7 @@ from gguf_audit.mandate import Mandate
 from gguf_audit.reference import References
 from gguf_audit.rule import Need, NoEvidence, Outcome, SetKey, Severity
 from gguf_audit.targets import Located, Targets
-from gguf_audit.testing import write_gguf
+from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import Problem, ReferenceFacts, Status
 from gguf_audit.where import Where
 from llama_recipes import PLAIN, recipe
@@ -292,6 +293,59 @@ def test_another_architecture_is_the_only_finding(tmp_path: Path, checkpoint: Pa
     keys = {"general.architecture": "gemma3", **GEMMA, "gemma3.context_length": 99}
     subject = audit(write_gguf(tmp_path / "model.gguf", keys), against=checkpoint)
     assert [finding.rule for finding in subject.findings] == ["ARCH005"]
+
+
+def test_another_width_is_the_only_finding(model: Path, tmp_path: Path) -> None:
+    wider = card(tmp_path, published=True, hidden_size=128, head_dim=32, num_hidden_layers=4)
+    subject = audit(model, against=wider)
+    assert [(each.rule, each.expected, each.actual) for each in subject.findings] == [
+        ("ARCH011", 128, 64)
+    ]
+    assert subject.errors == ()
+    assert subject.cache is not None
+    assert (subject.cache.expected, subject.cache.ideal) == (None, None)
+
+
+def test_a_width_that_the_tensors_do_not_have_is_a_wrong_key(
+    tmp_path: Path, checkpoint: Path
+) -> None:
+    keys = {**KEYS, "llama.embedding_length": 128}
+    subject = audit(write_gguf(tmp_path / "model.gguf", keys, TENSORS), against=checkpoint)
+    assert "ARCH011" not in {finding.rule for finding in subject.findings}
+    assert "llama.embedding_length" in {finding.where.key for finding in subject.findings}
+
+
+def test_a_width_of_no_number_is_none(tmp_path: Path, checkpoint: Path) -> None:
+    for value in ("64", True, [64, 64, 64]):
+        keys: dict[str, FieldValue] = {**KEYS, "llama.embedding_length": value}
+        subject = audit(write_gguf(tmp_path / "model.gguf", keys, TENSORS), against=checkpoint)
+        assert "ARCH011" not in {finding.rule for finding in subject.findings}
+        assert "crashed" not in {skip.kind for skip in subject.skips}
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"hidden_size": 128}, "the reference is 128 elements wide, the file 64"),
+        (
+            {"architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2"},
+            "the reference becomes 'gemma2', the file is 'llama'",
+        ),
+    ],
+)
+def test_rules_that_could_not_compare_are_no_clean_audit(
+    model: Path, tmp_path: Path, changed: dict[str, Json], why: str
+) -> None:
+    against = card(tmp_path, published=True, **changed)
+    rules = {code: rule for code, rule in ALL.items() if code.startswith("KV")}
+    report = audit_targets([str(model)], Mandate(against=against, rules=rules))
+    [subject] = report.subjects
+    assert [(error.code, error.message) for error in subject.errors] == [("reference", why)]
+    assert report.exit_code(None) == 3
+    # What compares nothing misses nothing.
+    alone = {code: rule for code, rule in ALL.items() if code.startswith("GGUF")}
+    report = audit_targets([str(model)], Mandate(against=against, rules=alone))
+    assert report.exit_code() == 0
 
 
 REQUIRE: list[tuple[str, bool, list[str]]] = [

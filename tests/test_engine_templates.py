@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from chat_subjects import CHATML, KEY, vocabulary
-from engine_subjects import ALL, KEYS, TENSORS
+from engine_subjects import ALL, CONFIG, KEYS, TENSORS, audit, write_checkpoint
 from gguf_audit import chats
 from gguf_audit.engine import audit_targets
+from gguf_audit.evidence import Model, Settings
 from gguf_audit.finding import Skip
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
+from gguf_audit.rule import OnModel, Outcome
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import Status
 
@@ -89,6 +94,25 @@ def test_whatever_ends_its_process_those_of_later_files_are_looked_at(
     good, bad = subjects[len(hostile) :]
     assert (good.status, good.errors) == (Status.CLEAN, ())
     assert [finding.rule for finding in bad.findings] == ["SEC001"]
+
+
+@pytest.mark.parametrize(("width", "ends"), [(64, frozenset({5})), (128, None)])
+def test_where_another_model_ends_is_nothing_to_go_by(
+    tmp_path: Path, width: int, ends: frozenset[int] | None
+) -> None:
+    checkpoint = write_checkpoint(tmp_path)
+    (checkpoint / "config.json").write_text(json.dumps({**CONFIG, "hidden_size": width}), "utf-8")
+    (checkpoint / "generation_config.json").write_text('{"eos_token_id": 5}', "utf-8")
+    told: list[frozenset[int] | None] = []
+
+    def note(subject: Model, settings: Settings) -> Iterator[Outcome]:
+        del subject
+        told.append(settings.reference_ends)
+        return iter(())
+
+    looking = replace(ALL["TOK027"], check=OnModel(note))
+    audit(write(tmp_path, CHATML), looking, against=checkpoint)
+    assert told == [ends]
 
 
 def test_without_jinja_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

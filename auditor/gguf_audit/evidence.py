@@ -99,7 +99,7 @@ class Conversion(Loading, frozen=True, kw_only=True):
     checkpoint: Checkpoint
     #: ``general.architecture`` of a right conversion.
     expected_architecture: str | Absent
-    #: Metadata of a right conversion; absent too where the architectures differ.
+    #: Metadata of a right conversion; absent too where the reference is another model's.
     expected_fields: Fields | Absent
     #: What llama.cpp keeps for a right conversion.
     expected: CacheLayout | Absent
@@ -107,12 +107,25 @@ class Conversion(Loading, frozen=True, kw_only=True):
     ideal: CacheLayout | Absent
     #: The reference's chat templates, with the file's tokens.
     expected_chat: Chat | Absent = NOT_ANALYSED
+    #: ``embedding_length`` of a right conversion and of the file, where those differ and the
+    #: file's tensors have its own: no conversion makes that of this checkpoint.
+    widths: tuple[int, int] | None = None
     #: Runs the splitter of the reference's tokenizer when somebody asks.
     load_splitting: Callable[[], Splitting | Absent] = lambda: NOT_SPLIT
     #: Asks the converter's question of the reference's tokenizer.
     load_names: Callable[[], tuple[str, ...] | Absent] = lambda: NOT_SPLIT
     #: Runs both tokenizers on texts.
     load_tokenisation: Callable[[], Tokenisation | Absent] = lambda: NOT_PROBED
+
+    @property
+    def mismatch(self) -> str | None:
+        """Why nothing else of the two can be compared, ``None`` where it can."""
+        becomes, found = self.expected_architecture, self.model.gguf.architecture
+        if isinstance(becomes, str) and becomes != found:
+            return f"the reference becomes {becomes!r}, the file is {found!r}"
+        if self.widths is not None:
+            return "the reference is {} elements wide, the file {}".format(*self.widths)
+        return None
 
     @property
     def splitting(self) -> Splitting | Absent:

@@ -14,7 +14,7 @@ from gguf_audit.cache_table import DEFAULT_LENGTHS, cache_table, lengths_of
 from gguf_audit.causes import UNPUBLISHED, one_per_cause
 from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.companions import encoder_of, is_old_imatrix, projector_of
-from gguf_audit.errors import AuditError, CrashedError
+from gguf_audit.errors import AuditError, CrashedError, ReferenceUnavailableError
 from gguf_audit.evidence import ProjectorMember, SetMember, Settings
 from gguf_audit.expectation import lacks
 from gguf_audit.finding import Finding, Skip, heard
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from gguf_audit.probes.templates import Analyst
 
 __all__ = ["Examined", "Examiner"]
+
+#: Rules that tell that the reference is another model's.
+_TELLING = frozenset({"ARCH001", "ARCH005", "ARCH011"})
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -223,7 +226,10 @@ class _Examination:
             )
             for file in self.gguf.files
         )
-        for missing in unmet(self.mandate.require, evidence.reference):
+        for missing in (
+            *self._uncompared(findings),
+            *unmet(self.mandate.require, evidence.reference),
+        ):
             evidence.missed(missing)
         for error in (*evidence.errors, evidence.model.implied):
             if isinstance(error, AuditError):
@@ -241,6 +247,14 @@ class _Examination:
             findings=findings,
             skips=tuple(self.skips),
         )
+
+    def _uncompared(self, findings: tuple[Finding, ...]) -> Iterator[AuditError]:
+        """Yield an error where rules had nothing to compare, and none was chosen that says so."""
+        conversion = self.evidence.conversion
+        why = None if isinstance(conversion, Absent) else conversion.mismatch
+        kept = any(skip.reason == why for skip in self.skips)
+        if why is not None and kept and not any(each.rule in _TELLING for each in findings):
+            yield ReferenceUnavailableError(why)
 
     def _pinned(self) -> dict[str, str]:
         """Return the sha256 of the files that the policy pins; no other is read whole."""
@@ -299,7 +313,9 @@ class _Examination:
 
     def _reference_ends(self) -> frozenset[int] | None:
         conversion = self.evidence.conversion
-        if isinstance(conversion, Absent) or self.evidence.model.generation is None:
+        if isinstance(conversion, Absent) or conversion.mismatch is not None:
+            return None
+        if self.evidence.model.generation is None:
             return None
         try:
             ends = reference_ends(conversion.checkpoint)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gguf_audit import arch
 from gguf_audit.against import Reference
@@ -224,22 +225,23 @@ class _Gathering:
             message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
             self.errors.append(ReferenceUnavailableError(message))
         fields = self._had(lambda: _expected_fields(checkpoint))
-        becomes = fields if isinstance(fields, Absent) else fields.architecture
-        found = self.gguf.architecture
-        if isinstance(becomes, str) and becomes != found:
-            fields = Absent(f"the reference becomes {becomes!r}, the file is {found!r}")
-        return Conversion(
+        found = Conversion(
             model=model,
             checkpoint=checkpoint,
-            expected_architecture=becomes,
+            expected_architecture=fields if isinstance(fields, Absent) else fields.architecture,
             expected_fields=fields,
             expected=fields if isinstance(fields, Absent) else _expected_layout(fields),
             ideal=_ideal(checkpoint),
+            widths=_widths(fields, model),
             expected_chat=self._expected_chat(checkpoint, model.chat),
             load_splitting=lambda: _splitting(checkpoint),
             load_names=lambda: _names(checkpoint),
             load_tokenisation=lambda: self._tokenisation(checkpoint),
         )
+        if found.mismatch is None:
+            return found
+        other = Absent(found.mismatch)
+        return replace(found, expected_fields=other, expected=other, ideal=other)
 
     def _expected_chat(self, checkpoint: Checkpoint, chat: Chat | Absent) -> Chat | Absent:
         analyst = self.analyst
@@ -298,6 +300,23 @@ def _expected_fields(checkpoint: Checkpoint) -> Fields | Absent:
         with contextlib.suppress(UnknownArchitectureError):
             arch.implied_layout(fields)
     return fields
+
+
+def _widths(fields: Fields | Absent, model: Model) -> tuple[int, int] | None:
+    """Return the widths of a right conversion and of the file: ``Conversion.widths``."""
+    tensor = model.gguf.tensors.get("token_embd.weight")
+    if isinstance(fields, Absent) or fields.architecture != model.gguf.architecture:
+        return None
+    if tensor is None or not tensor.shape:
+        return None
+    wanted, has = (each.find("embedding_length") for each in (fields, model.fields))
+    if wanted is None or has is None or has.value != tensor.shape[0]:
+        return None
+    match wanted.value, has.value:
+        case int(expected), int(actual) if expected != actual:
+            return expected, actual
+        case _:
+            return None
 
 
 def _expected_layout(fields: Fields) -> CacheLayout | Absent:

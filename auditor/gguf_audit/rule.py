@@ -239,9 +239,9 @@ class Rule(Struct, frozen=True, kw_only=True):
     defers_to: tuple[str, ...] = ()
     #: What it says is in every finding that it defers to, so nothing is listed there.
     echoes: bool = False
-    #: Looks also where the reference becomes another architecture than the file has;
+    #: Looks also where the reference is another model's, of another architecture or width;
     #: every other comparison of the two would only follow from that.
-    any_architecture: bool = False
+    any_reference: bool = False
     #: Looks at whatever a GGUF file is, a model or not.
     any_kind: bool = False
     #: Where the fact comes from: file and function of llama.cpp, class, specification.

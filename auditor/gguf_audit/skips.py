@@ -108,9 +108,8 @@ def _no_conversion(rule: Rule, evidence: Evidence, mandate: Mandate) -> Skip | N
     if isinstance(conversion, Absent):
         asked = evidence.reference is not None
         return _lacking(rule, mandate, conversion.reason, asked=asked)
-    becomes, found = conversion.expected_architecture, evidence.model.gguf.architecture
-    if not rule.any_architecture and isinstance(becomes, str) and becomes != found:
-        return _not_for(rule, f"the reference becomes {becomes!r}, the file is {found!r}")
+    if not rule.any_reference and conversion.mismatch is not None:
+        return _not_for(rule, conversion.mismatch)
     if Need.VOCABULARY in rule.needs:
         return _no_vocabulary(rule, mandate, conversion.checkpoint)
     missing: CacheLayout | Fields | Refused | Absent | None = None

@@ -53,6 +53,6 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE}),
-    any_architecture=True,
+    any_reference=True,
     authority="llama.cpp b11434 conversion, model_arch of the registered class",
 )

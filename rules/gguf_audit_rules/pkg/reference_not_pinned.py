@@ -54,6 +54,6 @@ RULE = Rule(
     levels=(Severity.WARNING,),
     check=OnConversion(check),
     needs=frozenset({Need.POLICY, Need.REFERENCE}),
-    any_architecture=True,
+    any_reference=True,
     authority="the policy",
 )

@@ -68,6 +68,6 @@ RULE = Rule(
     levels=(Severity.INFO,),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE}),
-    any_architecture=True,
+    any_reference=True,
     authority="transformers dynamic_module_utils get_class_from_dynamic_module",
 )

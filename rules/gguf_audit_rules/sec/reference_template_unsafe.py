@@ -73,6 +73,6 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.RENDER}),
-    any_architecture=True,
+    any_reference=True,
     authority="CVE-2024-34359, CVE-2026-5760, CVE-2026-9856",
 )
