@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -7,13 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from engine_subjects import ALL, KEYS, TENSORS, rule, write_checkpoint
-from gguf_audit import engine
+from gguf_audit import engine, parallel
 from gguf_audit.engine import audit_targets
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.mandate import Mandate
@@ -124,15 +128,85 @@ def test_an_exception_is_raised_where_the_result_would_be() -> None:
 def test_no_more_is_under_way_than_the_processes_need() -> None:
     begun: list[int] = []
 
-    def items() -> object:
-        for item in range(100):
-            begun.append(item)
-            yield item
+    def begins(item: int) -> bool:
+        begun.append(item)
+        return False
 
-    found = in_order(lost, items(), jobs=2, crashed=lost, skip=never, hold=never)  # type: ignore[arg-type] # a generator of ints
+    found = in_order(lost, range(100), jobs=2, crashed=lost, skip=never, hold=begins)
     assert next(found) == (0, 0)
     assert len(begun) < 12
     found.close()  # type: ignore[attr-defined] # it is a generator
+    assert left_behind() == []
+
+
+def test_only_numbers_go_to_processes() -> None:
+    class Unsendable:
+        def __reduce__(self) -> NoReturn:
+            raise AssertionError("it was to be sent to a process")
+
+    items = [Unsendable() for _ in range(20)]
+    results = in_order(
+        items.index,
+        items,
+        jobs=2,
+        crashed=items.index,
+        skip=lambda _: False,
+        hold=lambda _: False,
+    )
+    assert [result for _, result in results] == list(range(20))
+
+
+class Fragile(ProcessPoolExecutor):
+    """Several processes that die before they are given work; one alone lives."""
+
+    def __init__(self, max_workers: int, **options: Any) -> None:
+        super().__init__(max_workers, **options)
+        self.lives = max_workers == 1
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if fn is not os.getpid and not self.lives:
+            raise BrokenProcessPool
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_processes_that_always_die_are_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", Fragile)
+
+    def work(item: int) -> tuple[int, int]:
+        if item == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item, os.getpid()
+
+    found = run(work, [1, 2, 3])
+    assert [item for item, _ in found] == [1, 2, 3]
+    assert found[1] == (2, -2)
+    assert (2, (2, os.getpid())) not in found
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("os.fork", BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")),
+        (
+            "concurrent.futures.process._ExecutorManagerThread.start",
+            RuntimeError("can't start new thread"),
+        ),
+    ],
+)
+def test_where_no_process_can_be_had_this_one_does_all(
+    monkeypatch: pytest.MonkeyPatch, place: str, error: Exception
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    def work(item: int) -> tuple[int, int]:
+        return item, os.getpid()
+
+    monkeypatch.setattr(place, fail)
+    here = os.getpid()
+    assert run(work, [1, 2, 3]) == [(item, (item, here)) for item in (1, 2, 3)]
+    monkeypatch.undo()
     assert left_behind() == []
 
 

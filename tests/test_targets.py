@@ -12,6 +12,7 @@ import pytest
 
 from engine_subjects import KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
 from gguf_audit.targets import Located, Targets, is_model
 from gguf_audit.targets._hub import Wanted, parse, picked
@@ -356,6 +357,22 @@ def test_a_hub_that_fails_is_told_and_the_cache_used(fake: FakeHub, tmp_path: Pa
     [located] = locate("owner/model:Q8_0")
     assert located.source is not None
     assert located.source.note.startswith(f"{fake.url} refuses owner/model (status 418)")
+
+
+def test_more_models_than_anybody_audits(
+    fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = LIMITS.listed_models + 1
+    fake.files = {f"a/{number}.gguf": content(b"") for number in range(more)}
+    many = f"lists {more} models, more than {more - 1} are not audited: name a file or a folder"
+    assert many in said("owner/model")
+    assert names("owner/model:a/7.gguf") == ["owner/model:a/7.gguf"]
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    manifest = _ollama(tmp_path, "registry.ollama.ai/library/m/latest")
+    document = json.loads(manifest.read_text())
+    document["layers"] = document["layers"][2:] * more
+    manifest.write_text(json.dumps(document))
+    assert many in said("ollama:m")
 
 
 # Stores

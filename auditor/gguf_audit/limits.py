@@ -120,8 +120,16 @@ class Limits(NamedTuple):
     remote_patience_seconds: float = 10
     remote_seconds: float = 30
     remote_bytes_per_second: int = 64 * KIB
+    #: How long a file of a server far away takes before what came counts.
+    remote_usual_seconds: float = 5
+    #: How long all files of one repository or folder together may take beyond that and the
+    #: time for what has come: a server that is dead isn't waited for once per file.
+    remote_idle_seconds: float = 90
     #: Requests for one file, redirects included; two are usual.
     remote_requests: int = 64
+    #: Models of one repository, bucket or store; the largest ones that are published hold
+    #: some hundreds.
+    listed_models: int = 10_000
     #: How often the same step is tried.
     remote_tries: int = 5
     #: Model card beside a file; the longest published ones are under 200 KiB.

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Generic, TypeVar
@@ -28,7 +28,7 @@ R = TypeVar("R")
 #: it busy, few enough that memory doesn't grow with the number of items.
 _AHEAD = 4
 #: What a process works with, there before it was forked.
-_work: Callable[[Any], Any] | None = None
+_work: Callable[[int], Any] | None = None
 
 
 def cores() -> int:
@@ -51,7 +51,7 @@ def can_fork() -> bool:
 
 def in_order(
     work: Callable[[T], R],
-    items: Iterable[T],
+    items: Sequence[T],
     *,
     jobs: int,
     crashed: Callable[[T], R],
@@ -62,90 +62,109 @@ def in_order(
 
     ``skip`` is asked when an item's turn has come, so it may depend on the results so
     far; an item to ``hold`` isn't begun before. ``crashed`` is the result where the
-    process that worked on an item died.
+    process that worked on an item died. Where no process can be had, this one does all.
     """
-    with _Pool(work, jobs, crashed) as pool:
-        waiting: deque[tuple[T, Future[R] | None]] = deque()
+    # Only their numbers go to processes: an item may hold all that it was found in.
+    with _Pool(lambda number: work(items[number]), jobs) as pool:
+        waiting: deque[tuple[int, Future[R] | None]] = deque()
 
         def turn() -> Iterator[tuple[T, R]]:
-            item, future = waiting.popleft()
+            number, future = waiting.popleft()
+            item = items[number]
             if not skip(item):
-                yield item, pool.result(item, future or pool.begin(item))
+                try:
+                    result = pool.result(number, future or pool.begin(number))
+                except BrokenProcessPool:
+                    result = crashed(item)
+                yield item, result
 
-        for item in items:
-            waiting.append((item, None if hold(item) else pool.begin(item)))
+        for number, item in enumerate(items):
+            waiting.append((number, None if hold(item) else pool.begin(number)))
             if len(waiting) > _AHEAD * jobs:
                 yield from turn()
         while waiting:
             yield from turn()
 
 
-class _Pool(Generic[T, R]):
+class _Pool(Generic[R]):
     """Processes that do one kind of work, made anew where one of them dies."""
 
-    def __init__(self, work: Callable[[T], R], jobs: int, crashed: Callable[[T], R]) -> None:
+    def __init__(self, work: Callable[[int], R], jobs: int) -> None:
         self._work = work
         self._jobs = jobs
-        self._crashed = crashed
         self._executor: ProcessPoolExecutor | None = None
+        #: None could be started, for lack of memory say: it isn't tried again.
+        self._refused = False
         self._others = frozenset(multiprocessing.active_children())
 
-    def __enter__(self) -> _Pool[T, R]:
+    def __enter__(self) -> _Pool[R]:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._executor is None:
-            return
         if kind is None:
-            self._executor.shutdown()
+            if self._executor is not None:
+                self._executor.shutdown()
             return
         # Whoever leaves early, by SIGINT say, doesn't wait for what is under way.
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        self._kill()
+
+    def begin(self, number: int) -> Future[R] | None:
+        """Let a process begin with an item; ``None`` where there is none that could."""
+        # Once more where those that were there have died; if they do so again it can wait.
+        for _ in range(2):
+            self._executor = self._executor or self._processes(self._jobs)
+            if self._executor is None:
+                return None
+            try:
+                return self._executor.submit(_done, number)
+            except BrokenProcessPool:
+                # Its processes are being ended; none of them is left behind.
+                self._executor.shutdown()
+                self._executor = None
+        return None
+
+    def result(self, number: int, future: Future[R] | None) -> R:
+        """Return what became of an item; BrokenProcessPool where its process died."""
+        if future is not None:
+            with contextlib.suppress(BrokenProcessPool):
+                return future.result()
+        # By itself: when a process dies, all that was under way is lost.
+        executor = self._processes(1)
+        if executor is None:
+            return self._work(number)
+        with executor:
+            alone: Future[R] = executor.submit(_done, number)
+            return alone.result()
+
+    def _processes(self, jobs: int) -> ProcessPoolExecutor | None:
+        if self._refused:
+            return None
+        with _inherited(self._work):
+            try:
+                executor = ProcessPoolExecutor(
+                    jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin
+                )
+                # They are forked when the first work is handed in, all at once.
+                executor.submit(os.getpid)
+            except (OSError, RuntimeError, MemoryError):
+                self._refused = True
+                # Some may be there already, with nobody who would ever end them.
+                self._kill()
+                return None
+        return executor
+
+    def _kill(self) -> None:
         ours = [each for each in multiprocessing.active_children() if each not in self._others]
         for process in ours:
             process.kill()
         for process in ours:
             process.join()
 
-    def begin(self, item: T) -> Future[R]:
-        """Let a process begin with an item."""
-        executor = self._executor = self._executor or self._processes(self._jobs)
-        try:
-            return executor.submit(_done, item)
-        except BrokenProcessPool:
-            # Its processes are being ended; none of them is left behind.
-            executor.shutdown()
-            executor = self._executor = self._processes(self._jobs)
-            return executor.submit(_done, item)
-
-    def result(self, item: T, future: Future[R]) -> R:
-        """Return what became of an item."""
-        try:
-            return future.result()
-        except BrokenProcessPool:
-            return self._alone(item)
-
-    def _alone(self, item: T) -> R:
-        """Work on one item again: when a process dies, all that was under way is lost."""
-        with self._processes(1) as executor:
-            try:
-                found: R = executor.submit(_done, item).result()
-            except BrokenProcessPool:
-                return self._crashed(item)
-        return found
-
-    def _processes(self, jobs: int) -> ProcessPoolExecutor:
-        with _inherited(self._work):
-            executor = ProcessPoolExecutor(
-                jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin
-            )
-            # They are forked when the first work is handed in, all at once.
-            executor.submit(os.getpid)
-        return executor
-
 
 @contextlib.contextmanager
-def _inherited(work: Callable[[Any], Any]) -> Generator[None, None, None]:
+def _inherited(work: Callable[[int], Any]) -> Generator[None, None, None]:
     """Let processes that are forked meanwhile have the work, which can't be sent to them."""
     global _work
     _work = work
@@ -158,7 +177,9 @@ def _inherited(work: Callable[[Any], Any]) -> Generator[None, None, None]:
 def _begin() -> None:
     """Leave it to the first process to react to SIGINT: it ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    # Where no more threads may be had it works all the same.
+    with contextlib.suppress(RuntimeError):
+        threading.Thread(target=_end_with_the_first, daemon=True).start()
 
 
 def _end_with_the_first() -> None:
@@ -169,6 +190,6 @@ def _end_with_the_first() -> None:
         os._exit(1)
 
 
-def _done(item: Any) -> Any:
+def _done(number: int) -> Any:
     assert _work is not None  # noqa: S101 - it was there when this process was forked
-    return _work(item)
+    return _work(number)

@@ -25,12 +25,10 @@ def compared(tree: HubTree, name: str, folder: str) -> UploadSubject:
     Those are the GGUF files of both, and what else the Hub has the sha256 of. A file of
     another size isn't read.
     """
-    local = _files(folder)
-    listed = {
-        file for file in tree.files() if _is_model(file) or (tree.sha256(file) and file in local)
-    }
-    names = sorted(listed | {file for file in local if _is_model(file)})
-    files = [_compared(tree, file, local.get(file)) for file in names]
+    local, listed = _files(folder), frozenset(tree.files())
+    both = {file for file in listed if _is_model(file) or (tree.sha256(file) and file in local)}
+    names = sorted(both | {file for file in local if _is_model(file)})
+    files = [_compared(tree, file, local.get(file), listed=file in listed) for file in names]
     return UploadSubject(repository=name, folder=folder, files=tuple(files))
 
 
@@ -47,8 +45,7 @@ def _is_model(name: str) -> bool:
     return name.lower().endswith(_ENDING)
 
 
-def _compared(tree: HubTree, name: str, path: Path | None) -> UploadedFile:
-    listed = name in tree.files()
+def _compared(tree: HubTree, name: str, path: Path | None, *, listed: bool) -> UploadedFile:
     size = tree.size(name) if listed else None
     sha256 = tree.sha256(name) if listed else None
     local_size = None if path is None else FileSource(path).size

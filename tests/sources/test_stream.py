@@ -318,6 +318,28 @@ def test_silence_has_an_end(web: FakeWeb) -> None:
     assert time.monotonic() - start < 3
 
 
+def test_a_server_that_is_dead_is_not_waited_for_once_per_file(web: FakeWeb) -> None:
+    def wait(number: int, usual: Reply) -> Reply:
+        del number
+        web.stopped.wait(5)
+        return usual
+
+    tree = WebTree(
+        f"{web.url}/models/a.gguf",
+        limits=QUICK._replace(remote_usual_seconds=0.2, remote_idle_seconds=0.6),
+    )
+    read_gguf(tree.open("a.gguf"))
+    assert tree.traffic.idle == 0
+    web.fault = wait
+    with pytest.raises(SourceError, match="no answer in time"):
+        tree.open("b.gguf").read(0, 4)
+    assert 0.6 < tree.traffic.take().idle < 3
+    asked = len(web.asked)
+    with pytest.raises(SourceError, match=r"waited for in vain for . s: it isn't asked again"):
+        tree.open("c.gguf").read(0, 4)
+    assert len(web.asked) == asked
+
+
 def test_nobody_there(web: FakeWeb) -> None:
     del web
     tree = WebTree("http://127.0.0.1:9/a.gguf", limits=QUICK)

@@ -43,18 +43,20 @@ _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Traffic(Struct):
-    """What reading has cost so far: requests, redirects among them, and bytes of bodies."""
+    """What reading the files of one place has cost so far.
+
+    Requests, redirects among them, and bytes of bodies. A process that is forked goes on
+    counting by itself.
+    """
 
     requests: int = 0
     bytes: int = 0
-
-    def __reduce__(self) -> tuple[type[Traffic], tuple[()]]:
-        # Another process counts what it spends itself.
-        return Traffic, ()
+    #: Seconds that were waited for longer than is usual, over all files.
+    idle: float = 0.0
 
     def take(self) -> Traffic:
-        """Return what was counted, and count from nothing again."""
-        taken = Traffic(self.requests, self.bytes)
+        """Return what was counted, and count from nothing again; patience doesn't come back."""
+        taken = Traffic(self.requests, self.bytes, self.idle)
         self.requests = self.bytes = 0
         return taken
 
@@ -86,6 +88,7 @@ class Streamed:
         "_answer_end",
         "_fetched",
         "_flow",
+        "_idle",
         "_limits",
         "_requests",
         "_size",
@@ -119,6 +122,8 @@ class Streamed:
         self._stamp: str | None = None
         self._requests = 0
         self._waited = 0.0
+        #: What of that was longer than is usual.
+        self._idle = 0.0
         self.name = name
 
     @property
@@ -191,7 +196,7 @@ class Streamed:
                 return
             if not tries_left or wait >= self._seconds_left():
                 raise error
-            self._waited += wait
+            self._wait(wait)
             time.sleep(wait)
             pause *= 2
 
@@ -216,7 +221,16 @@ class Streamed:
         try:
             return flow.next(min(left, self._limits.remote_patience_seconds))
         finally:
-            self._waited += time.monotonic() - begun
+            self._wait(time.monotonic() - begun)
+
+    def _wait(self, seconds: float) -> None:
+        """Count what was waited for this file, and what of it was in vain for all of its place."""
+        self._waited += seconds
+        usual = self._limits.remote_usual_seconds
+        usual += len(self._fetched) / self._limits.remote_bytes_per_second
+        idle = max(0.0, self._waited - usual)
+        self._traffic.idle += idle - self._idle
+        self._idle = idle
 
     def _seconds_left(self) -> float:
         """Return how long the file may still take: the more has come, the longer."""
@@ -246,6 +260,9 @@ class Streamed:
 
     def _open(self, start: int, end: int) -> _Flow:
         """Ask for a range and follow redirects."""
+        if self._traffic.idle >= self._limits.remote_idle_seconds:
+            idle = f"{self._traffic.idle:.0f} s"
+            raise self._error(f"its server was waited for in vain for {idle}: it isn't asked again")
         url = self._address.url
         for _ in range(self._limits.hub_redirects + 1):
             flow = self._flow = self._ask(url, f"bytes={start}-{end - 1}")

@@ -10,7 +10,7 @@ from gguf_audit.sources.addresses import shown_url
 from gguf_audit.sources.fsspec_files import FsspecTree
 from gguf_audit.sources.hub import is_offline
 from gguf_audit.targets._local import ENDING
-from gguf_audit.targets._located import Located, Source
+from gguf_audit.targets._located import Located, Source, few_enough
 
 __all__ = ["in_a_file_system"]
 
@@ -35,7 +35,7 @@ def in_a_file_system(url: str) -> Iterator[Located]:
     if not names:
         raise SourceError(f"{shown} is no file, and there is no {ENDING} file below it")
     folder = shown.rstrip("/")
-    for name in names:
+    for name in few_enough(names, shown):
         yield Located(
             f"{folder}/{name}",
             found=True,

@@ -15,7 +15,7 @@ from gguf_audit.limits import LIMITS
 from gguf_audit.sources.hub import Hub, HubTree, HubUnavailableError, find_snapshot, is_offline
 from gguf_audit.sources.hub_ids import HOSTS, hub_id
 from gguf_audit.targets._local import ENDING, local
-from gguf_audit.targets._located import Located, Source
+from gguf_audit.targets._located import Located, Source, few_enough
 
 __all__ = ["Wanted", "cached", "on_the_hub", "parse", "picked", "selects"]
 
@@ -151,7 +151,7 @@ def _in_tree(wanted: Wanted, target: str, tree: HubTree) -> Iterator[Located]:
     else:
         chosen, found = picked(models, wanted, tree.identity)
     source = Source(id=wanted.repo, revision=tree.commit, origin="hub")
-    for name in chosen:
+    for name in few_enough(chosen, tree.identity):
         yield Located(
             _called(wanted, target, name, found=found),
             found=found,

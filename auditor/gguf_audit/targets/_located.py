@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gguf_audit.errors import AuditError, SourceError
+from gguf_audit.errors import AuditError, LimitError, SourceError
 from gguf_audit.formats.gguf import open_gguf, read_gguf_set, shard_name
 from gguf_audit.gguf import Card, Gguf
 from gguf_audit.limits import LIMITS
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from gguf_audit.formats.readme import BaseModel
     from gguf_audit.sources._stream import Traffic
 
-__all__ = ["Located", "Source", "SourceOrigin"]
+__all__ = ["Located", "Source", "SourceOrigin", "few_enough"]
+
+T = TypeVar("T")
 
 SourceOrigin = Literal["hub", "cache", "url", "fsspec", "ollama", "lmstudio"]
 
@@ -35,6 +37,16 @@ class Source(Struct, frozen=True, kw_only=True):
     origin: SourceOrigin
     #: What to tell the user about it, "" for nothing.
     note: str = ""
+
+
+def few_enough(found: Sequence[T], where: str) -> Sequence[T]:
+    """Return the models that a listing names; LimitError where nobody could audit them all."""
+    if len(found) > LIMITS.listed_models:
+        raise LimitError(
+            f"{where} lists {len(found)} models, more than {LIMITS.listed_models} are not"
+            " audited: name a file or a folder of it"
+        )
+    return found
 
 
 class Located(Struct, frozen=True):

@@ -17,7 +17,7 @@ from gguf_audit.sources import FileSource, LocalTree, contained
 from gguf_audit.sources.hub import cache_folder
 from gguf_audit.targets import _hub as hub
 from gguf_audit.targets._local import ENDING, local
-from gguf_audit.targets._located import Located, Source
+from gguf_audit.targets._located import Located, Source, few_enough
 
 __all__ = ["stored"]
 
@@ -84,7 +84,7 @@ def _ollama(name: str, target: str) -> Iterator[Located]:
         kinds = ", ".join(sorted({layer.kind for layer in layers})) or "none"
         raise UnsupportedError(f"{name} has no GGUF file in it; its layers are {kinds}")
     source = Source(id=f"{'/'.join((*host, model))}:{tag or _TAG}", origin="ollama")
-    for layer in chosen:
+    for layer in few_enough(chosen, path):
         called = target if layer.kind == "model" else f"{target} ({layer.kind})"
         yield _blob(store, folder, layer, Located(called, source=source))
 
