@@ -47,7 +47,7 @@ def repair_to_dict(repair: Repair) -> dict[str, object]:
 
 #: A key that needs no quoting and can't be taken for an option. Another one comes from a
 #: hand that wants something else than a repair.
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLAIN_KEY = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
@@ -76,16 +76,16 @@ def _rewriting(repair: Rewritten, file: str) -> str | None:
     source = shlex.quote(path)
     copy = f"{source} {shlex.quote(path.removesuffix('.gguf') + '-repaired.gguf')}"
     match repair:
-        case SetKey(present=True) if _PLAIN_KEY.fullmatch(repair.key):
+        case SetKey(present=True) if re.fullmatch(_PLAIN_KEY, repair.key):
             # The script takes any word for a true boolean, "False" too.
             if isinstance(repair.value, bool | str):
                 return None
             return f"gguf-set-metadata {source} {repair.key} {repair.value}"
-        case RemoveKey() if _PLAIN_KEY.fullmatch(repair.key):
+        case RemoveKey() if re.fullmatch(_PLAIN_KEY, repair.key):
             return f"gguf-new-metadata --remove-metadata {repair.key} {copy}"
-        case SetSpecialId() if _PLAIN_KEY.fullmatch(repair.name):
+        case SetSpecialId() if re.fullmatch(_PLAIN_KEY, repair.name):
             return f"gguf-new-metadata --special-token-by-id {repair.name} {repair.id} {copy}"
-        case SetPreTokenizer() if _PLAIN_KEY.fullmatch(repair.name):
+        case SetPreTokenizer() if re.fullmatch(_PLAIN_KEY, repair.name):
             return f"gguf-new-metadata --pre-tokenizer {repair.name} {copy}"
         case SetChatTemplate():
             return f"gguf-new-metadata --chat-template-file chat_template.jinja {copy}"

@@ -56,7 +56,7 @@ Exit codes:
   3  something that was asked for could not be audited
 """
 
-_SHARD = re.compile(r"(?P<number>[0-9]{1,6})/(?P<parts>[0-9]{1,6})", re.ASCII)
+_SHARD = r"(?P<number>[0-9]{1,6})/(?P<parts>[0-9]{1,6})"
 #: ``n_ctx`` of llama.cpp is an unsigned 32-bit integer.
 _LONGEST_CONTEXT = 2**32 - 1
 
@@ -406,7 +406,7 @@ def _lengths(items: list[str]) -> tuple[int, ...]:
 
 
 def _part(shard: str) -> tuple[int, int]:
-    found = _SHARD.fullmatch(shard)
+    found = re.fullmatch(_SHARD, shard)
     if found is None or not 1 <= int(found["number"]) <= int(found["parts"]):
         raise typer.BadParameter("expected i/n with i from 1 to n", param_hint="--shard")
     return int(found["number"]), int(found["parts"])

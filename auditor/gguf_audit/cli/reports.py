@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Format", "Output", "Place", "open_outputs", "render"]
 
-#: How an earlier report begins, or a file that has nothing to lose.
-_REPORT = re.compile(
+#: How an earlier report begins, or a file that has nothing to lose. Compiled where one is there.
+_REPORT = (
     r"\Z|(CLEAN|PARTIAL|ERROR|WARNING|INFO|NOT AUDITED)  |[0-9,]+ (model|file)s?[:,] "
     r'|\{\s*"version": 1,\s*"tool": \{\s*"name": "gguf-audit"'
     r'|\{\s*"\$schema": "[^"]*sarif[^"]*",\s*"version": "2.1.0",\s*"runs": \[\s*\{\s*'
@@ -135,7 +135,7 @@ def _require_replaceable(path: Path) -> None:
     if not os.access(folder, os.W_OK):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     # Neither a model nor a part of its reference, named, beside it or linked to.
-    if path.exists() and not _REPORT.match(_beginning(path)):
+    if path.exists() and not re.match(_REPORT, _beginning(path)):
         raise OSError(errno.EEXIST, "it is no report, and writing one would destroy it")
 
 

@@ -21,24 +21,23 @@ from gguf_audit.sources import Tree
 __all__ = ["BaseModel", "parse_base_model", "parse_card", "read_base_model", "read_card"]
 
 _FENCE = "---"
-_WORD = re.compile(r"[A-Za-z0-9._+-]+")
 _NAME_CHARACTERS = 256
+# Patterns are compiled where there is a card: that takes a millisecond, and every file is
+# asked for one.
+_WORD = r"[A-Za-z0-9._+-]+"
 #: Whatever looks like a quantization, as a word of its own.
-_QUANTIZATION = re.compile(
-    r"(?<![A-Za-z0-9])(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|B?F16|F32|MXFP4(?:_MOE)?)(?![A-Za-z0-9])",
-    re.IGNORECASE,
+_QUANTIZATION = (
+    r"(?i)(?<![A-Za-z0-9])"
+    r"(?:I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|B?F16|F32|MXFP4(?:_MOE)?)(?![A-Za-z0-9])"
 )
 #: A link of Markdown's or HTML's with its text, or a bare address.
-_LINK = re.compile(
-    r"\[(?P<markdown>[^\[\]]{0,500})\]\((?P<there>https?://[^\s()]{1,2000})\)"
+_LINK = (
+    r"(?i)\[(?P<markdown>[^\[\]]{0,500})\]\((?P<there>https?://[^\s()]{1,2000})\)"
     r"|<a\s(?P<tag>[^<>]{0,2000})>(?P<html>[^<>]{0,500})</a>"
-    r"|(?P<bare>https?://[^\s()<>\[\]\"'`|]{1,2000})",
-    re.IGNORECASE,
+    r"|(?P<bare>https?://[^\s()<>\[\]\"'`|]{1,2000})"
 )
-_HREF = re.compile(r"href=[\"']?(https?://[^\s\"']+)", re.IGNORECASE)
-_REPOSITORY = re.compile(
-    r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)", re.IGNORECASE
-)
+_HREF = r"(?i)href=[\"']?(https?://[^\s\"']+)"
+_REPOSITORY = r"(?i)https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([^/?#]+/[^/?#]+)"
 
 
 class BaseModel(Struct, frozen=True):
@@ -83,14 +82,14 @@ def parse_card(text: str, *, of_checkpoint: bool = False) -> Card | None:
         base_models=tuple(_items(text, "base_model")),
         files=frozenset(_files(text)),
         listed=_listed(text),
-        labels=frozenset(word.upper() for word in _QUANTIZATION.findall(text)),
+        labels=frozenset(word.upper() for word in re.findall(_QUANTIZATION, text)),
         of_checkpoint=of_checkpoint,
     )
 
 
 def _files(text: str) -> Iterator[str]:
     """Yield every name of a GGUF file in a text; of ``a.gguf.part1of2`` that of the whole."""
-    for word in _WORD.findall(text):
+    for word in re.findall(_WORD, text):
         stem, ending, _ = word.rpartition(".gguf")
         name = stem.lstrip("._+-") + ending
         if len(ending) < len(name) <= _NAME_CHARACTERS:
@@ -100,16 +99,16 @@ def _files(text: str) -> Iterator[str]:
 def _listed(text: str) -> dict[str, frozenset[str]]:
     """Return the names of files in a text by where the links around them lead."""
     found: dict[str, set[str]] = {}
-    for link in _LINK.finditer(text):
+    for link in re.finditer(_LINK, text):
         address = link["there"] or link["bare"]
         if link["tag"] is not None:
-            href = _HREF.search(link["tag"])
+            href = re.search(_HREF, link["tag"])
             address = "" if href is None else href[1]
-        repository = _REPOSITORY.match(address)
+        repository = re.match(_REPOSITORY, address)
         place = address.rpartition("/")[0] if repository is None else repository[1]
         said = " ".join((address, link["markdown"] or link["html"] or ""))
         found.setdefault(place, set()).update(_files(said))
-    found.setdefault("", set()).update(_files(_LINK.sub(" ", text)))
+    found.setdefault("", set()).update(_files(re.sub(_LINK, " ", text)))
     return {place: frozenset(names) for place, names in found.items() if names}
 
 

@@ -21,7 +21,6 @@ llama.cpp b11434, `ggml/src/ggml-common.h` for the bits of each type; the limit 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.rule import Hit, Need, NoEvidence, OnModel, Outcome, Rule, Severity
@@ -44,25 +43,25 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             return
         size += tensor.size_bytes
         elements += tensor.elements
-    if not elements or Fraction(size * 8, elements) >= budget.least_bits:
+    least = budget.least_bits
+    if size * 8 >= least * elements:
         return
-    bits = Fraction(size * 8, elements)
+    needed, found = _told(least.numerator, least.denominator), _told(size * 8, elements)
     yield Hit(
         message=(
-            f"needs {_told(budget.least_bits)} bits per weight in its layers as "
-            f"{budget.quantization} has, has {_told(bits)}"
+            f"needs {needed} bits per weight in its layers as {budget.quantization} has, "
+            f"has {found}"
         ),
         where=Where(),
-        expected=f"{_told(budget.least_bits)} bits per weight",
-        actual=f"{_told(bits)} bits per weight",
+        expected=f"{needed} bits per weight",
+        actual=f"{found} bits per weight",
         level=Severity.ERROR,
     )
 
 
-def _told(bits: Fraction) -> str:
-    """Return bits cut to hundredths, so that what is below a limit looks so."""
-    hundredths = bits.numerator * 100 // bits.denominator
-    whole, rest = divmod(hundredths, 100)
+def _told(bits: int, weights: int) -> str:
+    """Return bits per weight cut to hundredths, so that what is below a limit looks so."""
+    whole, rest = divmod(bits * 100 // weights, 100)
     return f"{whole}.{rest:02}".rstrip("0").rstrip(".")
 
 
