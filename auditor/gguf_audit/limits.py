@@ -21,16 +21,18 @@ class Limits(NamedTuple):
     No struct, because the child that renders templates has these too and no msgspec.
     """
 
-    #: Real models have fewer than 100 keys; 5,000 has been seen in the wild.
+    #: Of one file, and of all shards of a set. Real models have fewer than 100 keys, 5,000
+    #: have been seen in the wild, and each shard has three of its own.
     metadata_keys: int = 65_536
-    #: A mixture of experts with unstacked experts has tens of thousands.
+    #: Of one file, and of all shards of a set. A mixture of experts with unstacked experts
+    #: has tens of thousands.
     tensors: int = 262_144
     #: The GGUF specification's own bound, in bytes.
     key_bytes: int = 65_535
     #: ``GGML_MAX_NAME`` less its terminating NUL (ggml/include/ggml.h).
     tensor_name_bytes: int = 63
-    #: All string values of one file together, arrays not counted; a longest one of
-    #: 35 MiB (``tokenizer.huggingface.json``) is real.
+    #: All string values of one file together, arrays not counted, and all files of templates
+    #: of a checkpoint; a longest string of 35 MiB (``tokenizer.huggingface.json``) is real.
     string_bytes: int = 64 * MIB
     #: Fixed-size items are skipped with one multiplication, so this is generous.
     array_items: int = 16_777_216
@@ -42,7 +44,7 @@ class Limits(NamedTuple):
     array_depth: int = 4
     #: Arrays inside arrays, in one file together; no real file has any.
     nested_arrays: int = 65_536
-    #: All metadata and tensor infos of one file together.
+    #: All metadata and tensor infos of one file together, and of all shards of a set.
     header_bytes: int = 256 * MIB
     #: ``GGML_MAX_DIMS``.
     dimensions: int = 4

@@ -20,6 +20,7 @@ from gguf_audit.errors import (
     SourceError,
 )
 from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.reference import open_checkpoint
 from gguf_audit.sources import MemorySource, MemoryTree
@@ -170,6 +171,20 @@ def test_templates_come_in_the_converters_order(
     files: dict[str, Json | bytes], templates: dict[str, str]
 ) -> None:
     assert _templates(**files) == templates
+
+
+def test_templates_together_are_no_longer_than_one_may_be() -> None:
+    long = b" " * (LIMITS.string_bytes // 3 + 1)
+    files: dict[str, Json | bytes] = {
+        "chat_template__jinja": b"J",
+        **{f"additional_chat_templates___{name}__jinja": long for name in "abc"},
+    }
+    found = read_checkpoint(_tree(config__json=_CONFIG, **files), id="x")
+    says = "with additional_chat_templates/c.jinja the chat templates have more than 67108864 bytes"
+    with pytest.raises(LimitError, match=says):
+        _ = found.template_files
+    with pytest.raises(LimitError, match=says):
+        _templates(tokenizer_config__json={"a": 1}, **files)
 
 
 def test_a_list_keeps_its_default_first() -> None:

@@ -214,6 +214,20 @@ def test_a_set_of_too_many_shards_is_over_a_limit() -> None:
         read_gguf_set(MemoryTree(shards()), ONE, limits=LIMITS._replace(shards=2))
 
 
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"metadata_keys": 7}, f"with {TWO} the shards have 8 keys, more than 7 are not read"),
+        ({"tensors": 4}, f"with {THREE} the shards have 5 tensors, more than 4 are not read"),
+        ({"header_bytes": 500}, r"have \d+ bytes of headers, more than 500 are not read"),
+    ],
+)
+def test_a_set_costs_no_more_than_one_file(limits: dict[str, int], says: str) -> None:
+    with pytest.raises(LimitError, match=says) as caught:
+        read_gguf_set(MemoryTree(shards()), ONE, limits=LIMITS._replace(**limits))
+    assert caught.value.where.file in (TWO, THREE)
+
+
 def test_names_of_shards_say_their_place() -> None:
     assert shard_name("a-b-00002-of-00013.gguf") == ShardName(stem="a-b", number=2, count=13)
     assert ShardName(stem="a", number=2, count=13).sibling(11) == "a-00011-of-00013.gguf"

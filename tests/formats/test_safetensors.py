@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import AuditError, LimitError, MalformedError, ReferenceUnavailableError
 from gguf_audit.formats.safetensors import INDEX, read_header, read_tensors
+from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.sources import MemorySource, MemoryTree
 
@@ -262,6 +263,15 @@ def test_names_shards_that_are_missing() -> None:
         " (and 3 more) not there, model.safetensors.index.json names 9 shards"
     )
     assert caught.value.where.file == "x-0.safetensors"
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_more_shards_than_are_read(indexed: bool) -> None:
+    names = [f"model-{number}.safetensors" for number in range(LIMITS.shards + 1)]
+    index = json.dumps({"weight_map": {name: name for name in names}}).encode()
+    files = {INDEX: index} if indexed else {}
+    with pytest.raises(LimitError, match="there are 10001 shards, more than 10000 are not read"):
+        read_tensors(MemoryTree({**files, **dict.fromkeys(names, b"")}))
 
 
 @pytest.mark.parametrize(

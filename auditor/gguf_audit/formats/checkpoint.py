@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gguf_audit.chat import DEFAULT, template_key, template_name
 from gguf_audit.checkpoint import (
@@ -16,7 +16,7 @@ from gguf_audit.checkpoint import (
     TokenizerFiles,
     Vocabulary,
 )
-from gguf_audit.errors import MalformedError, ReferenceUnavailableError
+from gguf_audit.errors import LimitError, MalformedError, ReferenceUnavailableError
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
@@ -300,15 +300,26 @@ def _templates(
             stem = name.removeprefix(f"{_ADDITIONAL}/").removesuffix(".jinja")
             if name.endswith(".jinja") and stem:
                 files[_key_of(stem)] = name
-        return {
-            name: read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
-            for name, file in files.items()
-        }
+        return {name: text for name, _, text in _texts(tree, files.items())}
     if "chat_template.json" in names:
         source = tree.open("chat_template.json")
         document = read_object(source, limit_bytes=LIMITS.config_bytes)
         return _from_config(document.get("chat_template"))
     return {}
+
+
+def _texts(tree: Tree, files: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield name, file and text of templates; LimitError where they are too long together."""
+    left = LIMITS.string_bytes
+    for name, file in files:
+        source = tree.open(file)
+        left -= source.size
+        if left < 0:
+            raise LimitError(
+                f"with {file} the chat templates have more than {LIMITS.string_bytes} bytes",
+                where=Where(file=file),
+            )
+        yield name, file, read_text(source, limit_bytes=LIMITS.string_bytes)
 
 
 def _template_files(
@@ -326,8 +337,7 @@ def _template_files(
         if file.endswith(".jinja")
     ]
     # One more says that there are more than are looked at.
-    for name, file in found[: LIMITS.templates + 1]:
-        text = read_text(tree.open(file), limit_bytes=LIMITS.string_bytes)
+    for name, file, text in _texts(tree, found[: LIMITS.templates + 1]):
         yield TemplateFile(name=name, place=file, text=text)
     documents = {"tokenizer_config.json": tokenizer_config}
     for file in ("chat_template.json", "processor_config.json"):

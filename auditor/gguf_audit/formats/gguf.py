@@ -92,12 +92,38 @@ def read_gguf_set(tree: Tree, name: str, *, limits: Limits = LIMITS) -> Gguf:
     names = [said.sibling(number) for number in range(1, count + 1)]
     _all_there(tree, names, limits)
     files: list[FileFacts] = []
+    spent = _Spent(limits)
     for index, shard in enumerate(names):
         read = facts if shard == name else read_header(tree.open(shard), limits=limits)
         _check_shard(read, index, count)
+        spent.on(read)
         files.append(_numbered(read, index))
     _check_tensors(files)
     return _model(name, files)
+
+
+class _Spent:
+    """What the shards of a set have cost so far: together they are one model, not many."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = (
+            ("keys", limits.metadata_keys),
+            ("tensors", limits.tensors),
+            ("bytes of headers", limits.header_bytes),
+        )
+        self._sums = [0, 0, 0]
+
+    def on(self, shard: FileFacts) -> None:
+        """Add a shard; LimitError where that is too much."""
+        costs = (len(shard.fields), len(shard.tensors), shard.header_bytes)
+        self._sums = [spent + cost for spent, cost in zip(self._sums, costs, strict=True)]
+        for spent, (what, limit) in zip(self._sums, self._limits, strict=True):
+            if spent > limit:
+                raise LimitError(
+                    f"with {shard.name} the shards have {spent} {what},"
+                    f" more than {limit} are not read",
+                    where=Where(file=shard.name),
+                )
 
 
 def _model(name: str, files: Sequence[FileFacts]) -> Gguf:

@@ -90,6 +90,7 @@ def read_tensors(tree: Tree) -> Mapping[str, StoredTensor] | Absent:
         return _merge(tree, _shards_there(index, names), index)
     parts = sorted(n for n in names if n.startswith("model") and n.endswith(".safetensors"))
     if parts:
+        _few_enough(parts, parts[0])
         return _merge(tree, parts, None)
     pickled = sorted(n for n in names if n.endswith((".bin", ".pt", ".pth")))
     if pickled:
@@ -194,11 +195,7 @@ def _read_index(source: ByteSource) -> dict[str, str]:
 
 def _shards_there(index: Mapping[str, str], names: set[str]) -> list[str]:
     shards = sorted(set(index.values()))
-    if len(shards) > LIMITS.shards:
-        raise LimitError(
-            f"{INDEX} names {len(shards)} shards, more than {LIMITS.shards} are not read",
-            where=Where(file=INDEX),
-        )
+    _few_enough(shards, INDEX)
     missing = [shard for shard in shards if shard not in names]
     if missing:
         raise ReferenceUnavailableError(
@@ -206,6 +203,14 @@ def _shards_there(index: Mapping[str, str], names: set[str]) -> list[str]:
             where=Where(file=missing[0]),
         )
     return shards
+
+
+def _few_enough(shards: Sequence[str], file: str) -> None:
+    if len(shards) > LIMITS.shards:
+        raise LimitError(
+            f"there are {len(shards)} shards, more than {LIMITS.shards} are not read",
+            where=Where(file=file),
+        )
 
 
 def _merge(
