@@ -90,13 +90,16 @@ def test_an_item_whose_process_dies_is_told_and_no_other_is_lost() -> None:
 
 #: Two processes that work for two minutes, after each has said that it is there.
 _BUSY = """
-import os, time
+import os, sys, time
 from gguf_audit.parallel import in_order
 def work(item):
     os.write(1, b"%d" % item)
     time.sleep(120)
 no = lambda item: False
-list(in_order(work, [1, 2], jobs=2, crashed=print, skip=no, hold=no))
+try:
+    list(in_order(work, [1, 2], jobs=2, crashed=print, skip=no, hold=no))
+except KeyboardInterrupt:
+    sys.exit(130)
 """
 
 
@@ -114,6 +117,45 @@ def test_processes_end_with_the_one_that_is_killed() -> None:
         # They have the pipe as well: it ends with the last of them.
         said, _ = process.communicate(timeout=60)
         assert (begun, said) == (["1", "2"], "")
+
+
+#: A process that dies of its first item and is busy with it for two minutes afterwards.
+_BUSY_AGAIN = """
+import os, sys, time
+from gguf_audit.parallel import in_order
+def work(item):
+    if not os.path.exists("died"):
+        open("died", "w").close()
+        os._exit(1)
+    os.write(1, b"again")
+    time.sleep(120)
+no = lambda item: False
+try:
+    list(in_order(work, [1], jobs=2, crashed=print, skip=no, hold=no))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize(("code", "said"), [(_BUSY, {"1", "2"}), (_BUSY_AGAIN, {"again"})])
+def test_an_interrupt_ends_processes_without_a_word(
+    tmp_path: Path, code: str, said: set[str]
+) -> None:
+    roots = os.pathsep.join(path for path in sys.path if path)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": roots},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        size = len(max(said))
+        assert {os.read(process.stdout.fileno(), size).decode() for _ in said} == said
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"")
+        assert process.returncode == 130
 
 
 def test_an_exception_is_raised_where_the_result_would_be() -> None:

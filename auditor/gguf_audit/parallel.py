@@ -101,20 +101,18 @@ class _Pool(Generic[R]):
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            if self._executor is not None:
-                self._executor.shutdown()
-            return
-        # Whoever leaves early, by SIGINT say, doesn't wait for what is under way.
+        if kind is not None:
+            # Whoever leaves early, by SIGINT say, doesn't wait for what is under way.
+            self._kill()
         if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-        self._kill()
+            # Its thread is waited for: one that is still there when we end complains.
+            self._executor.shutdown(cancel_futures=True)
 
     def begin(self, number: int) -> Future[R] | None:
         """Let a process begin with an item; ``None`` where there is none that could."""
         # Once more where those that were there have died; if they do so again it can wait.
         for _ in range(2):
-            self._executor = self._executor or self._processes(self._jobs)
+            self._executor = self._executor or self._processes()
             if self._executor is None:
                 return None
             try:
@@ -131,20 +129,23 @@ class _Pool(Generic[R]):
             with contextlib.suppress(BrokenProcessPool):
                 return future.result()
         # By itself: when a process dies, all that was under way is lost.
-        executor = self._processes(1)
-        if executor is None:
-            return self._work(number)
-        with executor:
-            alone: Future[R] = executor.submit(_done, number)
-            return alone.result()
+        with _Pool(self._work, 1) as alone:
+            alone._refused = self._refused
+            if future := alone.begin(number):
+                return future.result()
+            if not alone._refused:
+                raise BrokenProcessPool
+        return self._work(number)
 
-    def _processes(self, jobs: int) -> ProcessPoolExecutor | None:
+    def _processes(self) -> ProcessPoolExecutor | None:
         if self._refused:
             return None
         with _inherited(self._work):
             try:
                 executor = ProcessPoolExecutor(
-                    jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin
+                    self._jobs,
+                    mp_context=multiprocessing.get_context("fork"),
+                    initializer=_begin,
                 )
                 # They are forked when the first work is handed in, all at once.
                 executor.submit(os.getpid)
