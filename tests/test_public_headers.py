@@ -120,7 +120,7 @@ def test_refused(case: Case, tmp_path: Path) -> None:
     file.write_bytes(case.content)
     begin = time.process_time()
     report = audit_targets([str(file)], Mandate(rules=ALL))
-    assert time.process_time() - begin < 1
+    assert time.process_time() - begin < 10
     codes = [error.code for subject in report.subjects for error in subject.errors]
     assert (codes, report.exit_code()) == ([case.refused], 3)
 

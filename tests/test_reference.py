@@ -93,7 +93,7 @@ def test_the_cache_comes_next(fake: FakeHub, cache: Path, seconds: int) -> None:
         fake.fault = always((503, {"retry-after": "60"}, b""))
     start = time.monotonic()
     found = open_checkpoint("owner/model")
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 5.5
     assert (found.origin, found.revision, found.config) == ("cache", COMMIT, CONFIG)
     says = "doesn't answer" if seconds else "fails (status 503)"
     assert found.found == f"{fake.url} {says}"
@@ -105,7 +105,7 @@ def test_the_card_comes_last(fake: FakeHub) -> None:
     fake.fault = hang(6)
     start = time.monotonic()
     found = open_checkpoint(CARD)
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 5.5
     assert (found.id, found.origin, found.found) == (CARD, "card", f"{fake.url} doesn't answer")
 
 
@@ -292,7 +292,7 @@ def test_a_hub_that_is_down_costs_its_time_once(fake: FakeHub) -> None:
         with pytest.raises(ReferenceUnavailableError, match=f"^{fake.url} doesn't answer; "):
             references.open(name)
     assert references.open(CARD).origin == "card"
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 5.5
 
 
 # What a reference can't tell

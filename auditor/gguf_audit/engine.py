@@ -278,9 +278,8 @@ def _compared(
     members = [examined.member for _, examined in target if examined.member is not None]
     models = [each for each in members if isinstance(each, SetMember)]
     groups: list[Compared] = [*sets_of(models), *pairs_of(members)]
-    if whole and any(isinstance(rule.check, OnFolder) for rule in mandate.rules.values()):
-        published = mandate.policy is not None and mandate.policy.provenance
-        groups += folders_of(target, published=published)
+    if whole and mandate.compares(OnFolder):
+        groups += folders_of(target, published=mandate.publishes)
     for several in groups:
         report = audit_set(several, mandate.rules.values(), mandate.severities)
         if report is not None:

@@ -52,7 +52,6 @@ from gguf_audit.verdict import (
 )
 
 if TYPE_CHECKING:
-    from gguf_audit.policies import Policy
     from gguf_audit.probes.templates import Analyst
 
 __all__ = ["Examined", "Examiner"]
@@ -122,15 +121,13 @@ class Examiner:
 
         ``origin`` is the checkpoint that it can have been made from.
         """
-        checks = [rule.check for rule in self.mandate.rules.values()]
-        compares = any(isinstance(check, OnSet | OnPair | OnFolder) for check in checks)
-        if not (compares and located.found):
+        if not (located.found and self.mandate.compares(OnSet, OnPair, OnFolder)):
             return None
         if report.kind == "mmproj":
             return projector_of(gguf, located.name)
         if report.kind != "model":
             return None
-        asked = located.listed and any(isinstance(check, OnFolder) for check in checks)
+        asked = located.listed and self.mandate.compares(OnFolder)
         encoder = encoder_of(gguf, origin) if asked else ""
         return member_of(gguf, located.name, _known_wrong(report), encoder)
 
@@ -167,11 +164,11 @@ def _reference_facts(reference: Reference) -> ReferenceFacts | None:
     )
 
 
-def _card(located: Located, policy: Policy | None) -> Card | None:
+def _card(located: Located, mandate: Mandate) -> Card | None:
     """Return the model card beside a file."""
     # Elsewhere a card is one more request, which only a policy is worth.
-    worth = policy is not None and policy.provenance
-    return located.card() if worth or located.local_path() is not None else None
+    worth = mandate.publishes or located.local_path() is not None
+    return located.card() if worth else None
 
 
 class _Examination:
@@ -199,7 +196,7 @@ class _Examination:
         self.evidence.model = replace(
             self.evidence.model,
             # Not by a method: what holds itself isn't let go of when it is done.
-            load_card=functools.cache(lambda: _card(located, mandate.policy)),
+            load_card=functools.cache(lambda: _card(located, mandate)),
             digests=self._pinned(),
         )
         self.skips: list[Skip] = []

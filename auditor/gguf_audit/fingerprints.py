@@ -39,9 +39,10 @@ class Fingerprints:
 
     def _run(self, theirs: array[int]) -> bool:
         """Tell whether these stand one after the other, as what merges make often does."""
-        if not theirs or theirs[0] not in self._hashes:
+        try:
+            first = self._hashes.index(theirs[0])
+        except (IndexError, ValueError):
             return False
-        first = self._hashes.index(theirs[0])
         return self._hashes[first : first + len(theirs)] == theirs
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from gguf_audit.rule import Rule, Severity
+from gguf_audit.rule import OnFolder, OnPair, OnSet, Rule, Severity
 
 if TYPE_CHECKING:
     from gguf_audit.policies import Policy
@@ -44,3 +44,12 @@ class Mandate(Struct, frozen=True, kw_only=True):
     whole: bool = False
     #: A fault of ours ends the run, so that it can be seen where it is.
     debug: bool = False
+
+    @property
+    def publishes(self) -> bool:
+        """Whether what a model card says of its files counts."""
+        return self.policy is not None and self.policy.provenance
+
+    def compares(self, *checks: type[OnSet | OnPair | OnFolder]) -> bool:
+        """Tell whether any rule has a check of one of these kinds."""
+        return any(isinstance(rule.check, checks) for rule in self.rules.values())

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 from gguf_audit.checkpoint import Checkpoint
-from gguf_audit.errors import AuditError, ReferenceUnavailableError, SourceError
+from gguf_audit.errors import ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards
 from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
 from gguf_audit.formats.gguf import MAGIC, open_gguf
 from gguf_audit.formats.readme import BaseModel
 from gguf_audit.gguf import Gguf
+from gguf_audit.once import settled
 from gguf_audit.sources import FileSource, LocalTree
 from gguf_audit.sources.hub_ids import HubId, hub_id, hub_reference
 from gguf_audit.where import Where
@@ -54,7 +55,7 @@ class References:
     def __init__(self, hub: Hub | None = None) -> None:
         """Take a Hub; by default the one that the environment means, unless offline."""
         self._hub = hub
-        self._opened: dict[tuple[str, str], Checkpoint | AuditError] = {}
+        self._opened: dict[tuple[str, str], Callable[[], Checkpoint]] = {}
 
     def open(self, reference: str) -> Checkpoint:
         """Open a reference as ``open_checkpoint`` does; the second time without reading."""
@@ -63,15 +64,8 @@ class References:
     def _once(self, reference: str, opens: Callable[[str], Checkpoint]) -> Checkpoint:
         key = (opens.__name__, reference)
         if key not in self._opened:
-            try:
-                self._opened[key] = opens(reference)
-            except AuditError as error:
-                self._opened[key] = error
-        found = self._opened[key]
-        if isinstance(found, AuditError):
-            # Else it would keep the frames of all who have asked before, and their files.
-            raise found.with_traceback(None)
-        return found
+            self._opened[key] = settled(opens, reference)
+        return self._opened[key]()
 
     def named_by(self, gguf: Gguf, card: Callable[[], BaseModel | None]) -> Checkpoint:
         """Open the reference that a file names; ``card`` reads the README.md beside it.

@@ -186,10 +186,16 @@ def test_a_link_to_the_subject_is_seen_through(run: Run, models: Path) -> None:
     assert (models / "sound.gguf").read_bytes() == before
 
 
-def test_a_full_disk_is_no_success(spawn: Run) -> None:
+@pytest.fixture
+def full() -> str:
+    """Return a device that is always full."""
     if not Path("/dev/full").exists():
-        pytest.xfail("this system has no device that is always full")
-    done = spawn("check", "sound.gguf", "-o", "/dev/full")
+        pytest.xfail("this system has none")
+    return "/dev/full"
+
+
+def test_a_full_disk_is_no_success(spawn: Run, full: str) -> None:
+    done = spawn("check", "sound.gguf", "-o", full)
     assert done.returncode == 3
     assert done.stderr == "gguf-audit: can't write '/dev/full': No space left on device\n"
 
@@ -309,10 +315,8 @@ def test_a_folder_that_takes_no_file_is_told_before_the_audit(
     assert "can't write 'report': Permission denied" in " ".join(done.stderr.split())
 
 
-def test_a_report_that_fails_leaves_the_others_whole(run: Run, models: Path) -> None:
-    if not Path("/dev/full").exists():
-        pytest.xfail("this system has no device that is always full")
-    done = run("check", "sound.gguf", "-q", "--report", "json=a", "--report", "html=/dev/full")
+def test_a_report_that_fails_leaves_the_others_whole(run: Run, models: Path, full: str) -> None:
+    done = run("check", "sound.gguf", "-q", "--report", "json=a", "--report", f"html={full}")
     assert done.returncode == 3
     assert done.stderr == "gguf-audit: can't write '/dev/full': No space left on device\n"
     assert done.stdout == "CLEAN  sound.gguf: nothing found, llama\n"

@@ -129,7 +129,7 @@ def test_a_hub_that_dies_among_the_shards_costs_its_patience_once(fake: FakeHub,
     start = time.monotonic()
     with pytest.raises(HubUnavailableError, match="doesn't answer"):
         read_tensors(tree)
-    assert 2 < time.monotonic() - start < 4
+    assert 2 < time.monotonic() - start < 5.5
     with pytest.raises(HubUnavailableError, match="doesn't answer"):
         hub.pin("owner/model")
 

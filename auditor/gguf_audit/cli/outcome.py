@@ -14,6 +14,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from gguf_audit.errors import AuditError
+from gguf_audit.whole import replacing
 
 __all__ = ["complain", "end", "open_special", "print_out", "write_out"]
 
@@ -111,7 +112,9 @@ def write_out(path: Path, text: str, special: int | None = None) -> None:
     """
     try:
         if special is None:
-            _replace(path, text)
+            # What a link names is written, and the link stays one.
+            with replacing(Path(os.path.realpath(path))) as unfinished:
+                unfinished.write_text(text, encoding="utf-8", newline="\n")
         else:
             with (
                 contextlib.suppress(BrokenPipeError),
@@ -121,18 +124,3 @@ def write_out(path: Path, text: str, special: int | None = None) -> None:
     except OSError as error:
         # Its own path, if it has one, is that of the unfinished file.
         raise OSError(f"can't write {str(path)!r}: {error.strerror}") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    # What a link names is written, and the link stays one.
-    path = Path(os.path.realpath(path))
-    # A run that was killed may have left one of the same process number.
-    unfinished = path.with_name(f".gguf-audit.{os.urandom(8).hex()}.tmp")
-    try:
-        with unfinished.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        unfinished.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise

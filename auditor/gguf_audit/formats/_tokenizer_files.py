@@ -7,10 +7,10 @@ from collections.abc import Callable
 from gguf_audit.checkpoint import TokenizerFiles
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import read_bytes, read_object, read_text
-from gguf_audit.formats._once import T, once
 from gguf_audit.formats._sentencepiece import read_sentencepiece
 from gguf_audit.formats._tokenizer_json import TOKENIZER, read_tokenizer_json
 from gguf_audit.limits import LIMITS
+from gguf_audit.once import T, once
 from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource, Tree
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_non_finite", "read_values"]
 
-F32_BYTES = 4
-
 
 class _Floats(NamedTuple):
     """How a type of floats is stored."""
@@ -46,8 +44,7 @@ def read_values(source: ByteSource, file: FileFacts, tensor: Tensor) -> tuple[fl
     """
     if tensor.type.name != "F32":
         return Absent(f"{tensor.name} is stored as {tensor.type.name}, only F32 is read")
-    size = tensor.elements * F32_BYTES
-    data = _data(source, file, tensor, size=size, limit_bytes=LIMITS.factor_bytes)
+    data = _data(source, file, tensor, limit_bytes=LIMITS.factor_bytes)
     if isinstance(data, Absent):
         return data
     return unpack(f"{_order(file)}{tensor.elements}f", data)
@@ -64,8 +61,7 @@ def read_non_finite(
     form = _FLOATS.get(tensor.type.name)
     if form is None:
         return Absent(f"{tensor.name} is stored as {tensor.type.name}, which is no type of floats")
-    size = tensor.elements * form.size_bytes
-    data = _data(source, file, tensor, size=size, limit_bytes=LIMITS.floats_bytes)
+    data = _data(source, file, tensor, limit_bytes=LIMITS.floats_bytes)
     if isinstance(data, Absent):
         return data
     order = _order(file)
@@ -88,8 +84,11 @@ def read_non_finite(
 
 
 def _data(
-    source: ByteSource, file: FileFacts, tensor: Tensor, *, size: int, limit_bytes: int
+    source: ByteSource, file: FileFacts, tensor: Tensor, *, limit_bytes: int
 ) -> bytes | Absent:
+    size = tensor.size_bytes
+    if size is None:
+        return Absent(f"{tensor.name} has no size that is known")
     if size > limit_bytes:
         return Absent(
             f"{tensor.name} has {size:,} bytes, more than the {limit_bytes:,} that are read"

@@ -20,7 +20,6 @@ from gguf_audit.errors import LimitError, MalformedError, ReferenceUnavailableEr
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
-from gguf_audit.formats._once import once
 from gguf_audit.formats._tokenizer_files import tokenizer_files
 from gguf_audit.formats.card import is_card, read_card
 from gguf_audit.formats.companions import ADAPTER, adapter_reader, preprocessor_reader
@@ -36,6 +35,7 @@ from gguf_audit.formats.tokenizer import (
 from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
 from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
+from gguf_audit.once import once
 from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource, Tree
 from gguf_audit.text_model import class_of

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from gguf_audit.checkpoint import Json, PeftAdapter, StoredTensor
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import read_object
-from gguf_audit.formats._once import once
 from gguf_audit.formats.safetensors import read_header
 from gguf_audit.limits import LIMITS
+from gguf_audit.once import once
 from gguf_audit.parts import Absent
 from gguf_audit.sources import Tree
 

@@ -6,12 +6,11 @@ ours and nothing else: no network, no code of the reference's.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +20,7 @@ from gguf_audit.checkpoint import TokenizerFiles, TokenizerJson
 from gguf_audit.errors import AuditError, LimitError, ReferenceUnavailableError
 from gguf_audit.formats.tokenizer import TOKENIZER
 from gguf_audit.limits import LIMITS
+from gguf_audit.once import once, settled
 from gguf_audit.parts import Absent
 from gguf_audit.probes.child import Bounds, Talk, talk
 from gguf_audit.probes.llama_cpp import find_library, tokenize
@@ -36,7 +36,7 @@ __all__ = ["Encoded", "compare", "encode", "names_by_ids", "split"]
 _CHILD = Path(__file__).with_name("_tokenizers.py")
 _NAME = "tokenizers"
 #: Digest of a tokenizer.json -> its names: the files of one folder have one reference.
-_NAMES: dict[bytes, tuple[str, ...] | Absent | AuditError] = {}
+_NAMES: dict[bytes, Callable[[], tuple[str, ...] | Absent]] = {}
 #: What stands for a space where text isn't turned into bytes.
 _SPACE = "\u2581"
 
@@ -46,21 +46,17 @@ def split(tokenizer: TokenizerJson) -> Splitting | Absent:
 
     Absent where nobody can run it here. Raises AuditError where it can't be run itself.
     """
-    found = _split(json.dumps([tokenizer.normalizer, tokenizer.pre_tokenizer]))
-    if isinstance(found, AuditError):
-        raise found
-    return found
+    return _split(json.dumps([tokenizer.normalizer, tokenizer.pre_tokenizer]))
 
 
-@functools.lru_cache(maxsize=8)  # The files of one folder have one reference.
-def _split(parts: str) -> Splitting | Absent | AuditError:
+def _splitting(parts: str) -> Splitting | Absent:
     normalizer, own = json.loads(parts)
     meant = [splitter for splitter in GROUPS if splitter.meant_for is not None]
     others = [pre_tokenizer(splitter) for splitter in GROUPS]
     others += [pre_tokenizer(splitter, meant=True) for splitter in meant]
     request = {"normalizer": normalizer, "pre_tokenizer": own, "others": others}
     answers = _pieces(_talk({**request, "texts": TEXTS}), wanted=1 + len(others))
-    if isinstance(answers, Absent | AuditError):
+    if isinstance(answers, Absent):
         return answers
     reference, rest = answers[0], answers[1:]
     does = dict(zip(GROUPS, rest, strict=False))
@@ -76,6 +72,10 @@ def _split(parts: str) -> Splitting | Absent | AuditError:
     )
 
 
+#: The files of one folder have one reference.
+_split = once(_splitting, most=8)
+
+
 def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
     """Return the names that the converter gives a tokenizer: what it makes of one text.
 
@@ -87,16 +87,13 @@ def names_by_ids(files: TokenizerFiles) -> tuple[str, ...] | Absent:
         return document
     digest = hashlib.sha256(document).digest()
     if digest not in _NAMES:
-        _NAMES[digest] = _names(document)
-    found = _NAMES[digest]
-    if isinstance(found, AuditError):
-        raise found
-    return found
+        _NAMES[digest] = settled(_names, document)
+    return _NAMES[digest]()
 
 
-def _names(document: bytes) -> tuple[str, ...] | Absent | AuditError:
-    encoded = _encode(document, ())
-    if isinstance(encoded, Absent | AuditError):
+def _names(document: bytes) -> tuple[str, ...] | Absent:
+    encoded = encode(document, ())
+    if isinstance(encoded, Absent):
         return encoded
     names = (name_by_ids(ids) for ids in encoded.checked)
     return tuple(dict.fromkeys(name for name in names if name is not None))
@@ -152,13 +149,6 @@ def encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent:
 
     Raises AuditError where it can't be run.
     """
-    found = _encode(document, texts)
-    if isinstance(found, AuditError):
-        raise found
-    return found
-
-
-def _encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent | AuditError:
     said = _talk({"encode": True, "texts": list(texts), "check": CHECK_TEXT}, document)
     if isinstance(said, Absent):
         return said
@@ -176,7 +166,7 @@ def _encode(document: bytes, texts: Sequence[str]) -> Encoded | Absent | AuditEr
                 return Encoded(ids=tuple(ids), names=by_id, checked=checked)
             case _:
                 break
-    return _why(said)
+    raise _why(said)
 
 
 def _talk(request: Mapping[str, object], document: bytes = b"") -> Talk | Absent:
@@ -200,7 +190,7 @@ def _talk(request: Mapping[str, object], document: bytes = b"") -> Talk | Absent
     )
 
 
-def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | Absent | AuditError:
+def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | Absent:
     if isinstance(said, Absent):
         return said
     found: list[tuple[Pieces, ...]] = []
@@ -211,7 +201,9 @@ def _pieces(said: Talk | Absent, *, wanted: int) -> list[tuple[Pieces, ...]] | A
                 found.append(tuple(map(tuple, texts)))
             case _:
                 break
-    return found if len(found) == wanted else _why(said)
+    if len(found) != wanted:
+        raise _why(said)
+    return found
 
 
 def _why(said: Talk) -> AuditError:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from gguf_audit.errors import AuditError
 from gguf_audit.sources._names import contained
 from gguf_audit.sources.local import FileSource, LocalTree
+from gguf_audit.whole import replacing
 
 __all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot", "is_download", "keep"]
 
@@ -107,16 +108,11 @@ def keep(content: bytes, repo: str, commit: str, name: str, *, cache: Path) -> N
     cache that can't be written to is done without.
     """
     path = _folder_of(repo, cache) / "snapshots" / commit / contained(name)
-    unfinished = path.with_name(f".{os.urandom(8).hex()}.tmp")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(path):
-            return
-        try:
-            unfinished.write_bytes(content)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        if not os.path.lexists(path):
+            with replacing(path) as unfinished:
+                unfinished.write_bytes(content)
 
 
 def _folder_of(repo: str, cache: Path) -> Path:
