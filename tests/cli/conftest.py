@@ -117,3 +117,11 @@ def spawn(models: Path, environment: dict[str, str], command: list[str]) -> Call
         )
 
     return spawn
+
+
+@pytest.fixture
+def full() -> str:
+    """Return a device that is always full."""
+    if not Path("/dev/full").exists():
+        pytest.xfail("this system has none")
+    return "/dev/full"

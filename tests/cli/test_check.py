@@ -186,14 +186,6 @@ def test_a_link_to_the_subject_is_seen_through(run: Run, models: Path) -> None:
     assert (models / "sound.gguf").read_bytes() == before
 
 
-@pytest.fixture
-def full() -> str:
-    """Return a device that is always full."""
-    if not Path("/dev/full").exists():
-        pytest.xfail("this system has none")
-    return "/dev/full"
-
-
 def test_a_full_disk_is_no_success(spawn: Run, full: str) -> None:
     done = spawn("check", "sound.gguf", "-o", full)
     assert done.returncode == 3

@@ -15,7 +15,8 @@ def main() -> None:
     try:
         # Imported here because half of a short run is spent on imports.
         from gguf_audit.cli.application import app
+        from gguf_audit.cli.outcome import ended
 
-        app()
+        sys.exit(ended(app))
     except KeyboardInterrupt:
         sys.exit(130)

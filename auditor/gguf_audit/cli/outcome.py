@@ -16,7 +16,7 @@ import typer
 from gguf_audit.errors import AuditError
 from gguf_audit.whole import replacing
 
-__all__ = ["complain", "end", "open_special", "print_out", "write_out"]
+__all__ = ["complain", "end", "ended", "open_special", "print_out", "write_out"]
 
 #: Something that was asked for was not audited.
 _NOT_AUDITED = 3
@@ -34,13 +34,46 @@ def end(work: Callable[[], int], *, debug: bool) -> NoReturn:
         raise typer.Exit(_INTERRUPTED) from None
     except Exception as error:
         # The last line of defence: a gate must see 3, never a traceback's 1.
-        if debug:
-            traceback.print_exc()
         with contextlib.suppress(Exception):
             # What is broken may be what complains.
+            if debug:
+                traceback.print_exc()
             complain(_reason(error))
         raise typer.Exit(_NOT_AUDITED) from None
     raise typer.Exit(code)
+
+
+def ended(app: Callable[[], object]) -> int | str | None:
+    """Run the program and return its exit code, whether or not what it says can be written.
+
+    What typer says by itself is help, the version, wrong usage and completion.
+    """
+    try:
+        app()
+    except SystemExit as exit_:
+        # typer says 1 where nobody reads its help any more.
+        return 0 if isinstance(exit_.__context__, BrokenPipeError) else exit_.code
+    except BrokenPipeError as error:
+        # Wrong usage stays that, whoever reads what was wrong with it.
+        return getattr(error.__context__, "exit_code", 0)
+    except OSError as error:
+        complain(_reason(error))
+        return _NOT_AUDITED
+    finally:
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+    return 0
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Give up what a stream doesn't take: the interpreter would try again, and end with 120."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _reason(error: Exception) -> str:
@@ -58,9 +91,12 @@ def complain(message: str) -> None:
     from gguf_audit.cli.terminal import is_utf8
     from gguf_audit.report.style import Style
 
+    stream: TextIO | None = sys.stderr
+    if stream is None:
+        return
     with contextlib.suppress(OSError):
-        text = Style(unicode=is_utf8(sys.stderr)).safe(message, limit=2000)
-        sys.stderr.write(f"gguf-audit: {text}\n")
+        text = Style(unicode=is_utf8(stream)).safe(message, limit=2000)
+        stream.write(f"gguf-audit: {text}\n")
 
 
 def print_out(text: str) -> None:
@@ -68,13 +104,9 @@ def print_out(text: str) -> None:
     stream: TextIO | None = sys.stdout
     if stream is None:
         return
-    try:
+    with contextlib.suppress(BrokenPipeError):
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
-        # The interpreter flushes once more on its way out and would complain.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def open_special(path: Path) -> int | None:
