@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,11 +15,15 @@ import pytest
 
 from engine_subjects import KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
 from gguf_audit.testing import build_gguf
 from hub_server import go_online
 
 pytest.importorskip("s3fs", reason="the extra fsspec isn't installed")
+
+#: As good as without an end, for whoever reads it whole.
+ENDLESS = 1 << 30
 
 MODEL = build_gguf(KEYS, TENSORS)
 #: A header in front of 8 MiB of tensor data.
@@ -34,6 +39,10 @@ class Store:
         default_factory=list[tuple[str, str | None, int]]
     )
     refuses: bool = False
+    #: What is answered without an end: "object", "listing" or "refusal".
+    endless: str = ""
+    #: Bytes of that which went out.
+    poured: int = 0
 
 
 class _Server(ThreadingHTTPServer):
@@ -58,9 +67,14 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = parse_qs(parts.query)
         key = unquote(parts.path).strip("/")
-        if store.refuses:
+        is_listing = "list-type" in query
+        if body and store.endless == ("listing" if is_listing else "object"):
+            self._pour(200)
+        elif body and store.endless == "refusal":
+            self._pour(400)
+        elif store.refuses:
             self._send(403, b"<Error><Code>AccessDenied</Code></Error>", {}, body=body)
-        elif "list-type" in query:
+        elif is_listing:
             prefix = query.get("prefix", [""])[0]
             self._send(200, self._listing(store, key, prefix), {}, body=body)
         elif key not in store.objects:
@@ -77,6 +91,18 @@ class _Handler(BaseHTTPRequestHandler):
         part = data[int(first) : int(last) + 1]
         span = f"bytes {first}-{int(first) + len(part) - 1}/{len(data)}"
         self._send(206, part, {"content-range": span}, body=body)
+
+    def _pour(self, status: int) -> None:
+        """Answer with bytes for as long as somebody takes them."""
+        store = cast("_Server", self.server).store
+        self.send_response(status)
+        self.send_header("content-length", str(ENDLESS))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(ENDLESS >> 16):
+                self.wfile.write(bytes(1 << 16))
+                store.poured += 1 << 16
+        self.close_connection = True
 
     @staticmethod
     def _listing(store: Store, bucket: str, prefix: str) -> bytes:
@@ -146,3 +172,32 @@ def test_an_object_that_is_not_there_or_not_ours(store: Store) -> None:
     [subject] = audit_targets(["s3://other/none.gguf"], Mandate(rules={})).subjects
     assert "it isn't allowed" in subject.errors[0].message
     assert "secret" not in subject.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("endless", "target"),
+    [("object", "s3://bucket/a"), ("listing", "s3://bucket/a"), ("refusal", "s3://bucket/a")],
+)
+def test_a_store_that_answers_without_an_end_is_left(
+    store: Store, endless: str, target: str
+) -> None:
+    store.endless = endless
+    *_, subject = audit_targets([target], Mandate(rules={})).subjects
+    assert [each.message for each in subject.errors] == [
+        f"can't read {target}: its server sends more than it was asked for; it isn't asked again"
+    ]
+    # Once, and not for every file; what the system holds on the way comes on top.
+    assert store.poured <= LIMITS.fsspec_excess_bytes + (32 << 20)
+    # Others are asked all the same.
+    store.endless = ""
+    [subject] = audit_targets(["s3://bucket/a/m.gguf"], Mandate(rules={})).subjects
+    assert subject.errors == ()
+
+
+def test_several_processes_ask_the_store_too(store: Store) -> None:
+    del store
+    report = audit_targets(["s3://bucket/a"], Mandate(rules={}), jobs=2)
+    assert [(each.target, each.errors) for each in report.subjects] == [
+        ("s3://bucket/a/big.gguf", ()),
+        ("s3://bucket/a/m.gguf", ()),
+    ]

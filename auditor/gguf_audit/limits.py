@@ -129,6 +129,12 @@ class Limits(NamedTuple):
     remote_idle_seconds: float = 90
     #: Requests for one file, redirects included; two are usual.
     remote_requests: int = 64
+    #: Of a process that asks file systems of fsspec's: s3fs takes 80 MiB, and a window in
+    #: several copies.
+    fsspec_memory_bytes: int = 1024 * MIB
+    #: What may come in for a request there beyond the bytes that it asks for: a listing,
+    #: of which 100,000 entries take 40 MiB, or the same once more after a broken connection.
+    fsspec_excess_bytes: int = 64 * MIB
     #: Models of one repository, bucket or store; the largest ones that are published hold
     #: some hundreds.
     listed_models: int = 10_000

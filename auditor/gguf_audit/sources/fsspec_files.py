@@ -1,30 +1,45 @@
 """Files of any file system that fsspec has an implementation of: ``s3://``, ``gs://``, ...
 
 Of a file a window is fetched that most headers fit in, then what follows it: fsspec has
-no stream that can be left, and every implementation has ``cat_file`` with a range.
+no stream that can be left, and every implementation has ``cat_file`` with a range. A
+process of its own asks for that (``_fsspec_child``): nothing else bounds what a server
+that knows no ranges makes an implementation hold.
 """
 
 from __future__ import annotations
 
-import importlib
+import atexit
+import contextlib
+import json
+import os
 import queue
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gguf_audit.errors import SourceError
 from gguf_audit.limits import LIMITS, Limits
+from gguf_audit.sources._fsspec_child import LENGTH_BYTES, TOO_MUCH, outcome
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import NEAR_BYTES, Traffic
 from gguf_audit.sources.addresses import shown_url
 from gguf_audit.where import Where
 
-__all__ = ["FsspecTree"]
+__all__ = ["HERE", "FsspecTree"]
 
-T = TypeVar("T")
+#: Protocols that stay on this machine, and have no server that could do anything.
+HERE = frozenset({"local", "memory"})
 
 #: A header of a small vocabulary; each further window is twice as long.
 _FIRST_WINDOW_BYTES = 1 << 20
+#: The arguments are what memory it may have, and where it imports from.
+_PROGRAM = (
+    "import sys; sys.path[:] = sys.argv[2:];"
+    "from gguf_audit.sources._fsspec_child import serve; serve(int(sys.argv[1]))"
+)
 
 
 class FsspecTree:
@@ -32,20 +47,17 @@ class FsspecTree:
 
     def __init__(self, url: str, *, limits: Limits = LIMITS) -> None:
         """Take the address of a file or a folder; SourceError where fsspec can't open it."""
+        self._url = url
         self._shown = shown_url(url)
         self._limits = limits
+        #: Why its server isn't asked any more.
+        self._lost: str | None = None
         self.traffic = Traffic()
-        try:
-            fsspec = importlib.import_module("fsspec.core")
-        except ImportError:
-            raise self._error("fsspec isn't installed: pip install 'gguf-audit[fsspec]'") from None
-        found: tuple[Any, str] = self._done(lambda: fsspec.url_to_fs(url, skip_instance_cache=True))
-        self._files, self._root = found
-        self.is_file = self._done(lambda: bool(self._files.isfile(self._root)), requests=1)
+        found: tuple[str, bool] = self._ask("place")
+        self._root, self.is_file = found
+        self.name = ""
         if self.is_file:
             self._root, _, self.name = self._root.rpartition("/")
-        else:
-            self.name = ""
 
     @property
     def identity(self) -> str:
@@ -54,86 +66,162 @@ class FsspecTree:
 
     def found(self) -> Sequence[str]:
         """Return the names of all files below it, sorted."""
-        paths: list[str] = self._done(lambda: list(self._files.find(self._root)), requests=1)
+        paths: list[str] = self._ask("find", self._root)
         return sorted(self._inside(path) for path in paths)
 
     def names(self, folder: str = "") -> Sequence[str]:
         """Return the names of the files in it, or in a sub-folder of it, sorted."""
         place = f"{self._root}/{contained(folder)}" if folder else self._root
-        entries: list[dict[str, Any]] = self._done(
-            lambda: list(self._files.ls(place, detail=True)), requests=1
-        )
-        return sorted(self._inside(entry["name"]) for entry in entries if entry["type"] == "file")
+        paths: list[str] = self._ask("list", place)
+        return sorted(self._inside(path) for path in paths)
 
     def open(self, name: str) -> _Windowed:
         """Open a file by its name; nothing but its size is asked yet."""
-        path = f"{self._root}/{contained(name)}"
-        size: Any = self._done(lambda: self._files.info(path)["size"], requests=1)
-        if type(size) is not int or size < 0:
+        size: int | None = self._ask("size", f"{self._root}/{contained(name)}")
+        if size is None:
             raise self._error(f"nobody knows how long {name} is")
         return _Windowed(self, name, size, self._limits)
 
     def fetch(self, name: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to ``end``, ``end`` not included."""
-        path = f"{self._root}/{name}"
-        found: bytes = self._done(
-            lambda: bytes(self._files.cat_file(path, start=start, end=end)), requests=1
-        )
+        found: bytes = self._ask("fetch", f"{self._root}/{name}", start, end, size=end - start)
         self.traffic.bytes += len(found)
-        if len(found) != end - start:
-            raise self._error(f"asked for bytes {start}-{end - 1} of {name}, got {len(found)}")
         return found
 
     def _inside(self, path: str) -> str:
         # Some implementations put a slash in front of what others begin with.
         return path.lstrip("/").removeprefix(self._root.strip("/")).lstrip("/")
 
-    def _done(self, work: Callable[[], T], *, requests: int = 0) -> T:
-        """Let an implementation work, for a while; what it raises is a SourceError.
-
-        It runs in a thread that is left behind when its time is over: no two of them
-        have the same way of being told how long to wait.
-        """
-        self.traffic.requests += requests
-        box: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-        def run() -> None:
+    def _ask(self, what: str, *given: object, size: int = 0) -> Any:
+        """Return what its file system answers, in time and within bounds."""
+        if self._lost is not None:
+            raise self._error(self._lost)
+        if self.traffic.idle >= self._limits.remote_idle_seconds:
+            idle = f"{self.traffic.idle:.0f} s"
+            raise self._error(f"its server was waited for in vain for {idle}: it isn't asked again")
+        self.traffic.requests += 1
+        granted = size + self._limits.fsspec_excess_bytes
+        request = {"url": self._url, "ask": what, "given": given, "bytes": granted}
+        if self._url.partition("://")[0] in HERE:
+            reason, found = outcome(request)
+        else:
+            begun = time.monotonic()
             try:
-                box.put((True, work()))
-            except BaseException as error:  # raised below, where one waits
-                box.put((False, error))
-
-        threading.Thread(target=run, name="gguf-audit-fsspec", daemon=True).start()
-        try:
-            done, value = box.get(timeout=self._limits.remote_seconds)
-        except queue.Empty:
-            raise self._error("no answer in time") from None
-        if done:
-            found: T = value
-            return found
-        raise self._error(_reason(value)) from None
+                reason, found = _PROCESS.ask(request, seconds=self._limits.remote_seconds)
+            except _EndedError as error:
+                # It would end the next one, too.
+                self._lost = f"{error}; it isn't asked again"
+                raise self._error(self._lost) from None
+            usual = self._limits.remote_usual_seconds
+            usual += size / self._limits.remote_bytes_per_second
+            self.traffic.idle += max(0.0, time.monotonic() - begun - usual)
+        if reason:
+            raise self._error(reason)
+        return found
 
     def _error(self, reason: str) -> SourceError:
         return SourceError(f"can't read {self._shown}: {reason}", where=Where(file=self._shown))
 
 
-def _reason(error: BaseException) -> str:
-    """Say what is wrong, not in the words of a library that may quote credentials."""
-    match error:
-        case FileNotFoundError():
-            return "no such file"
-        case PermissionError():
-            return "it isn't allowed: are the credentials set that its fsspec implementation reads?"
-        case ImportError():
-            return (
-                "fsspec lacks what reads this protocol; for s3:// pip install 'gguf-audit[fsspec]'"
-            )
-        case ValueError() if "Protocol not known" in str(error):
-            return "fsspec doesn't know this protocol"
-        case OSError() if error.strerror:
-            return error.strerror
-        case _:
-            return f"its fsspec implementation fails ({type(error).__name__})"
+class _EndedError(Exception):
+    """The process that asks file systems has ended; its message says why."""
+
+
+class _Process:
+    """The process that asks file systems, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        #: Who started it: a process that was forked later has to start its own.
+        self._owner = os.getpid()
+        #: What it was started with: that names servers and credentials, and packages.
+        self._surroundings: object = None
+
+    def ask(self, request: Mapping[str, object], *, seconds: float) -> tuple[str, Any]:
+        """Return why there is no answer, "" where there is one, and that; or _EndedError."""
+        if self._owner != os.getpid():
+            self._process, self._owner = None, os.getpid()
+        if self._surroundings != (dict(os.environ), sys.path):
+            self.end()
+        box: queue.SimpleQueue[tuple[str, Any] | Exception] = queue.SimpleQueue()
+        try:
+            process = self._process = self._process or self._start()
+
+            def run() -> None:
+                try:
+                    box.put(_answer(process, request))
+                except Exception as error:  # told below, where one waits
+                    box.put(error)
+
+            threading.Thread(target=run, name="gguf-audit-fsspec", daemon=True).start()
+            answer = box.get(timeout=seconds)
+        except queue.Empty:
+            self.end()
+            return "no answer in time", None
+        except (OSError, RuntimeError):
+            self.end()
+            raise _EndedError("no process can be had that asks its server") from None
+        except BaseException:
+            # What it answers by and by would be taken for the answer to the next request.
+            self.end()
+            raise
+        if not isinstance(answer, Exception):
+            return answer
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        self.end()
+        if process.returncode == TOO_MUCH:
+            raise _EndedError("its server sends more than it was asked for")
+        raise _EndedError(f"the process that asks its server ended, exit code {process.returncode}")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._surroundings = (dict(os.environ), [*sys.path])
+        memory = str(LIMITS.fsspec_memory_bytes)
+        # It needs what its user has: credentials, and a file system that was installed.
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
+            [sys.executable, "-I", "-c", _PROGRAM, memory, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        atexit.register(self.end)
+        return process
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return
+        atexit.unregister(self.end)
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                # What a broken pipe couldn't take was for nobody.
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _answer(process: subprocess.Popen[bytes], request: Mapping[str, object]) -> tuple[str, Any]:
+    requests, answers = process.stdin, process.stdout
+    if requests is None or answers is None:
+        raise AssertionError("the pipes were asked for")
+    requests.write(json.dumps(request).encode("ascii") + b"\n")
+    requests.flush()
+
+    def take(size: int) -> bytes:
+        taken = answers.read(size)
+        if len(taken) < size:
+            raise EOFError
+        return taken
+
+    answer: dict[str, Any] = json.loads(take(int.from_bytes(take(LENGTH_BYTES), "big")))
+    size: int | None = answer["bytes"]
+    return answer["reason"], answer["found"] if size is None else take(size)
+
+
+_PROCESS = _Process()
 
 
 class _Windowed:
@@ -159,7 +247,7 @@ class _Windowed:
             raise self._error("tensor data is never fetched")
         while len(self._fetched) < end:
             had = len(self._fetched)
-            window = max(had, _FIRST_WINDOW_BYTES)
+            window = min(max(had, _FIRST_WINDOW_BYTES), self._limits.remote_window_bytes)
             self._fetched += self._tree.fetch(self.name, had, min(had + window, self.size))
         return bytes(memoryview(self._fetched)[start:end])
 

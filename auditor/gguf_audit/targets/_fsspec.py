@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from gguf_audit.errors import SourceError
 from gguf_audit.sources.addresses import shown_url
-from gguf_audit.sources.fsspec_files import FsspecTree
+from gguf_audit.sources.fsspec_files import HERE, FsspecTree
 from gguf_audit.sources.hub import is_offline
 from gguf_audit.targets._local import ENDING
 from gguf_audit.targets._located import Located, Source, few_enough
 
 __all__ = ["in_a_file_system"]
 
-#: Protocols of fsspec's own that stay on this machine.
-_LOCAL = frozenset({"local", "memory"})
-
 
 def in_a_file_system(url: str) -> Iterator[Located]:
     """Yield the file, or the models in the folder, at an address; raises SourceError."""
     shown = shown_url(url)
-    if is_offline() and urlsplit(url).scheme not in _LOCAL:
+    if is_offline() and url.partition("://")[0] not in HERE:
         raise SourceError(f"{shown} isn't asked for: --offline or HF_HUB_OFFLINE is set")
     # Nothing but a chain of wrappers needs these, and they would write to this disk.
     if "::" in url:
