@@ -42,14 +42,14 @@ def folders_of(
     projectors = {_place(located) for located, each in target if _is_projector(located, each)}
     # What can't be read may be one.
     unread = {_place(located) for located, each in target if not each.report.files}
-    near = {os.path.abspath(each) for each in projectors | unread}  # noqa: PTH100
+    near = {_absolute(each) for each in projectors | unread}
     above = {parent for place in near for parent in _and_above(place)}
     names = [located.name for located, _ in target]
     for folder, models in groups.items():
         first = models[0][0]
         if first.source is None and any(is_download(located.name) for located, _ in models):
             continue
-        path = os.path.abspath(folder)  # noqa: PTH100 - it may be an address
+        path = _absolute(folder)
         yield FolderSubject(
             folder=folder or ".",
             models=tuple(model for _, model in models),
@@ -78,7 +78,15 @@ def _is_known(located: Located) -> bool:
 
 
 def _is_below(folder: str, other: str) -> bool:
-    return Path(os.path.abspath(folder)).is_relative_to(os.path.abspath(other))  # noqa: PTH100
+    return Path(_absolute(folder)).is_relative_to(_absolute(other))
+
+
+def _absolute(path: str) -> str:
+    """Return where a path leads, or an address as if it were one, to compare it with others."""
+    try:
+        return os.path.abspath(path)  # noqa: PTH100 - links are not followed
+    except OSError:
+        return os.path.normpath(path)  # The working directory is gone, and nothing is in it.
 
 
 def _and_above(path: str) -> Iterator[str]:

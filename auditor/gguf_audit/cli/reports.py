@@ -197,7 +197,10 @@ def _checkout() -> Checkout:
     """Return where the repository is whose files are audited: a runner says, or it is here."""
     from gguf_audit.report.places import Checkout
 
-    folder = str(Path.cwd())
+    try:
+        folder = str(Path.cwd())
+    except OSError:
+        folder = ""  # It was removed: what could be read is an absolute path.
     root = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or folder
-    inside = Path(folder).is_relative_to(root)
+    inside = not folder or Path(folder).is_relative_to(root)
     return Checkout(root=root if inside else folder, folder=folder)

@@ -86,10 +86,10 @@ def find_library() -> Library | Absent:
         return Absent("a llama.cpp can only be asked on Linux")
     named = os.environ.get(LIBRARY_VARIABLE)
     if named:
-        path = Path(named).absolute()
+        path = Path(named)
         if not path.is_file():
             return Absent(f"{LIBRARY_VARIABLE} names no file: {named}")
-        return Library(path=path, origin=path.name)
+        return Library(path=path.absolute(), origin=path.name)
     for module, distribution, place in _PACKAGES:
         # Finding a top-level package doesn't import it.
         spec = importlib.util.find_spec(module)
