@@ -97,6 +97,15 @@ def test_one_address_that_fails_leaves_the_others_audited(check: Check, models: 
     assert "secret" not in done.stdout + done.stderr
 
 
+def test_a_file_system_that_nobody_serves_is_not_audited(check: Check) -> None:
+    pytest.importorskip("fsspec", reason="the extra fsspec isn't installed")
+    pytest.importorskip("requests", reason="fsspec asks webhdfs with it")
+    done = check("webhdfs://127.0.0.1:9/models", HF_HUB_OFFLINE="0")
+    assert done.returncode == 3
+    assert done.stdout.startswith("NOT AUDITED  webhdfs://127.0.0.1:9/models")
+    assert "can't read webhdfs://127.0.0.1:9/models: Connection refused" in done.stdout
+
+
 def test_stdin_and_offline_are_refused(check: Check) -> None:
     done = check("-")
     assert done.returncode == 3

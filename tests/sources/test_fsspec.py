@@ -38,6 +38,16 @@ class Strange(AbstractFileSystem):
 """
 
 
+#: Folders of it, each of which lists itself, too.
+TREE = """
+    def ls(self, path, detail=True):
+        folders = {"a": ["b", "c", "c"], "a/c": ["d/"]}.get(path.removeprefix("host/"), [])
+        found = [{"name": path, "size": 0, "type": "directory"}]
+        found += [{"name": f"{path}/{each}", "type": "directory"} for each in folders]
+        return found if path.endswith("c") else [*found, self.info(path + "/m.gguf")]
+"""
+
+
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Install a file system ``strange://`` with these methods."""
@@ -121,6 +131,44 @@ def test_one_that_says_nothing_is_given_up(install: Install) -> None:
 def test_what_an_implementation_prints_is_no_answer(install: Install) -> None:
     install("    def _strip(self): pass\nprint('{}' * 99); sys.stdout.flush(); os.write(1, b'x')")
     assert FsspecTree("strange://host/a").names() == ["m.gguf"]
+
+
+def test_every_folder_is_walked(install: Install) -> None:
+    install(TREE)
+    assert FsspecTree("strange://host/a").found() == ["b/m.gguf", "c/d/m.gguf", "m.gguf"]
+
+
+@pytest.mark.parametrize("where", ["a", "a/b", "a/c/d"])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("OSError(5, 'it is on fire')", "it is on fire"),
+        ("PermissionError()", "it isn't allowed: are the credentials set"),
+        ("FileNotFoundError()", "no such file"),
+        ("TimeoutError()", "no answer in time"),
+        ("KeyError('secret')", "its fsspec implementation fails (KeyError)"),
+    ],
+)
+def test_a_folder_that_cannot_be_listed_is_no_empty_one(
+    install: Install, where: str, error: str, reason: str
+) -> None:
+    refuses = f"        if path.endswith({where!r}): raise {error}\n"
+    install(TREE.replace("detail=True):\n", f"detail=True):\n{refuses}"))
+    tree = FsspecTree("strange://host/a")
+    with pytest.raises(SourceError) as caught:
+        tree.found()
+    assert caught.value.message.startswith(f"can't read strange://host/a: {reason}")
+
+
+def test_a_server_that_cannot_be_asked_has_no_missing_file(install: Install) -> None:
+    install(
+        "    def info(self, path):\n"
+        "        try: raise ConnectionRefusedError(111, 'Connection refused')\n"
+        "        except OSError: raise ConnectionError('a secret')"
+    )
+    with pytest.raises(SourceError) as caught:
+        FsspecTree("strange://host/a/m.gguf")
+    assert caught.value.message == "can't read strange://host/a/m.gguf: Connection refused"
 
 
 def test_an_address_that_is_none() -> None:

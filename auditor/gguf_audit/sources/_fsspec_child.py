@@ -23,6 +23,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, BinaryIO
 
+from gguf_audit.sources._hub_http import chain_of
+
 __all__ = ["LENGTH_BYTES", "TOO_MUCH", "outcome", "serve"]
 
 LENGTH_BYTES = 4
@@ -56,11 +58,36 @@ def _place(files: Any, root: str) -> tuple[str, bool]:
     """Return the path of an address, and whether that is a file."""
     # One that was asked before may remember what was there then.
     files.invalidate_cache()
-    return root, bool(files.isfile(root))
+    try:
+        # Not ``isfile``, for which a server that doesn't answer has no file.
+        return root, files.info(root)["type"] == "file"
+    except FileNotFoundError:
+        return root, False
 
 
 def _find(files: Any, path: str) -> list[str]:
+    kind = type(files)
+    if getattr(kind, "_find", kind.find).__module__ in ("fsspec.asyn", "fsspec.spec"):
+        return _walk(files, path)
     return list(files.find(path))
+
+
+def _walk(files: Any, path: str) -> list[str]:
+    """Do what fsspec does where an implementation lists one folder at a time, with its errors.
+
+    Its own ``walk`` leaves out what can't be listed, below the first folder whatever it is told.
+    """
+    found: list[str] = []
+    waiting, known = [path], {path.rstrip("/")}
+    while waiting:
+        for each in files.ls(waiting.pop(), detail=True):
+            name = each["name"].rstrip("/")
+            if each["type"] != "directory":
+                found.append(name)
+            elif name not in known:
+                known.add(name)
+                waiting.append(name)
+    return found
 
 
 def _list(files: Any, path: str) -> list[str]:
@@ -101,12 +128,15 @@ def _reason(error: BaseException) -> str:
             )
         case ValueError() if "Protocol not known" in str(error):
             return "fsspec doesn't know this protocol"
+        case TimeoutError():
+            return "no answer in time"
         case MemoryError():
             return "what it sends takes too much memory"
-        case OSError() if error.strerror:
-            return error.strerror
         case _:
-            return f"its fsspec implementation fails ({type(error).__name__})"
+            # Those of HTTP libraries have what the system says somewhere behind them.
+            said = (each.strerror for each in chain_of(error) if isinstance(each, OSError))
+            fails = f"its fsspec implementation fails ({type(error).__name__})"
+            return next(filter(None, said), fails)
 
 
 # The process
