@@ -106,6 +106,33 @@ def test_a_file_system_that_nobody_serves_is_not_audited(check: Check) -> None:
     assert "can't read webhdfs://127.0.0.1:9/models: Connection refused" in done.stdout
 
 
+def test_a_redirect_from_the_internet_leads_to_no_host_of_ours(check: Check, models: Path) -> None:
+    sound = (models / "sound.gguf").read_bytes()
+    first, inside = "http://9.9.9.9/sound.gguf", "http://169.254.169.254/latest"
+    with FakeWeb(files={first: sound, inside: sound, "http://else.test/m.gguf": sound}) as proxy:
+
+        def lead(to: str) -> Done:
+            proxy.asked.clear()
+            proxy.fault = lambda number, usual: (
+                usual if number else Reply(status=302, headers={"location": to})
+            )
+            return check(first, HTTP_PROXY=proxy.url, http_proxy=proxy.url, HF_HUB_OFFLINE="0")
+
+        refused = lead(inside)
+        assert refused.returncode == 3
+        assert (
+            f"can't read {first}: 9.9.9.9 redirects to 169.254.169.254, which is no host of the"
+            " internet: name that address itself if it is meant"
+        ) in " ".join(refused.stdout.split())
+        assert [each.path for each in proxy.asked] == [first]
+        # Where the proxy gets to isn't known here.
+        assert lead("http://else.test/m.gguf").returncode == 0
+        # Whoever names it may mean it.
+        proxy.fault = None
+        named = check(inside, HTTP_PROXY=proxy.url, http_proxy=proxy.url, HF_HUB_OFFLINE="0")
+        assert named.returncode == 0
+
+
 def test_stdin_and_offline_are_refused(check: Check) -> None:
     done = check("-")
     assert done.returncode == 3

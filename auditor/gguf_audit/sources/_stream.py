@@ -23,6 +23,7 @@ from gguf_audit.errors import LimitError, SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources import _hub_http as http
 from gguf_audit.sources._hub_http import Broken, Refusal
+from gguf_audit.sources._networks import leads_inside
 from gguf_audit.sources.addresses import origin_of, redirected
 from gguf_audit.where import Where
 
@@ -69,6 +70,8 @@ class Address(Struct, frozen=True, kw_only=True):
     shown: str
     #: Sent to the host of ``url`` and to no other.
     authorization: str | None = None
+    #: Its host is anybody's: from the internet it may not send us to where we alone get to.
+    foreign: bool = False
     #: Bytes in all, where somebody has told.
     size: int | None = None
     #: Who has told that.
@@ -290,7 +293,18 @@ class Streamed:
         authorization = self._address.authorization
         if authorization and origin_of(url) == origin_of(self._address.url):
             headers["authorization"] = authorization
-        return _Flow(url, headers, seconds=self._limits.remote_patience_seconds)
+        seconds = self._limits.remote_patience_seconds
+        return _Flow(url, headers, seconds=seconds, check=lambda: self._check(url))
+
+    def _check(self, url: str) -> None:
+        """Raise SourceError where nobody is to be led; this may wait for a name server."""
+        first = self._address.url
+        if self._address.foreign and url != first and leads_inside(first, url):
+            here, there = (origin_of(each) or ("", "nowhere", 0) for each in (first, url))
+            raise self._error(
+                f"{here[1]} redirects to {there[1]}, which is no host of the internet: name that"
+                " address itself if it is meant"
+            )
 
     def _redirected(self, url: str, location: str) -> str:
         target = redirected(url, location)
@@ -386,13 +400,23 @@ class _Head(Struct, frozen=True):
 class _Flow:
     """One answer, taken in by a thread that is left behind when its time is over."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, seconds: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        seconds: float,
+        check: Callable[[], None],
+    ) -> None:
         http.library()  # Imported here and not in the thread, whose time is the server's.
         self._items: queue.Queue[_Head | bytes | BaseException | None] = queue.Queue(_AHEAD)
         self._stopped = threading.Event()
         self._received = 0
         run = threading.Thread(
-            target=self._run, args=(url, headers, seconds), name="gguf-audit-stream", daemon=True
+            target=self._run,
+            args=(url, headers, seconds, check),
+            name="gguf-audit-stream",
+            daemon=True,
         )
         run.start()
 
@@ -416,8 +440,11 @@ class _Flow:
         except queue.Empty:
             return self._received
 
-    def _run(self, url: str, headers: Mapping[str, str], seconds: float) -> None:
+    def _run(
+        self, url: str, headers: Mapping[str, str], seconds: float, check: Callable[[], None]
+    ) -> None:
         try:
+            check()
             with http.opened(url, headers, seconds=seconds) as (status, received, chunks):
                 if not self._put(_Head(status, received)) or status not in (200, 206):
                     return

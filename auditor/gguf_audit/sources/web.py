@@ -45,5 +45,5 @@ class WebTree:
             parts = parts._replace(path=f"{self._folder}/{quote(contained(name))}")
         # What stands behind # is the reader's own.
         url = urlunsplit(parts._replace(fragment=""))
-        address = Address(url=url, shown=shown_url(url))
+        address = Address(url=url, shown=shown_url(url), foreign=True)
         return Streamed(address, name=name, traffic=self.traffic, limits=self._limits)
