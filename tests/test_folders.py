@@ -11,6 +11,7 @@ import pytest
 from cached_snapshots import write_snapshot
 from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit.engine import audit_targets
+from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
 from gguf_audit.policies import Policy
 from gguf_audit.testing import FieldValue, build_gguf, write_gguf
@@ -200,6 +201,29 @@ def test_a_list_is_held_against_a_folder_and_what_is_below(tmp_path: Path) -> No
     (tmp_path / "m-BF16.gguf.part1of2").unlink()
     write(tmp_path, "full/m-BF16-00001-of-00001.gguf")
     assert found(tmp_path) == []
+
+
+def test_a_folder_that_is_too_large_to_look_through_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "README.md", "m-Q4_0.gguf", "m-Q8_0.gguf", "mmproj.gguf", "a/b/x-Q4_0.gguf")
+    # Four of them, a folder, a folder in that, and what is there.
+    monkeypatch.setattr("gguf_audit.folders.LIMITS", LIMITS._replace(listed_files=7))
+    assert found(tmp_path) == [("PKG015", str(tmp_path))]
+    monkeypatch.setattr("gguf_audit.folders.LIMITS", LIMITS._replace(listed_files=6))
+    report = audit_targets([str(tmp_path)], Mandate(rules=RULES))
+    reason = (
+        f"{tmp_path} has more than 6 files below it: what its card lists isn't looked for among"
+        " them"
+    )
+    [skip] = [
+        skip for subject in report.subjects for skip in subject.skips if skip.reason == reason
+    ]
+    assert (skip.rule, skip.kind) == ("PKG015", "limit")
+    assert report.exit_code(None) == 3
+    # Without a card nothing is looked through.
+    (tmp_path / "README.md").unlink()
+    assert audit_targets([str(tmp_path)], Mandate(rules=RULES)).exit_code(None) == 0
 
 
 # Repositories

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from gguf_audit.errors import AuditError
+from gguf_audit.errors import AuditError, LimitError
 from gguf_audit.evidence import FolderSubject, SetMember
 from gguf_audit.examination import Examined
 from gguf_audit.gguf import Card
+from gguf_audit.limits import LIMITS
 from gguf_audit.sets import home_of
 from gguf_audit.sources import LocalTree, Tree
 from gguf_audit.sources._hub_cache import is_download
@@ -102,10 +103,21 @@ def _is_projector(located: Located, examined: Examined) -> bool:
 def _names(folder: str, first: Located, target: Sequence[str]) -> frozenset[str]:
     """Return the names of all files in a folder and below, of whatever kind they are.
 
-    Publishers cut a file into parts that aren't called a model.
+    Publishers cut a file into parts that aren't called a model. LimitError where that would
+    take too long: each folder inside another is gone through once more.
     """
     if first.source is None:
-        return frozenset(name for _, _, files in os.walk(folder or ".") for name in files)
+        found: set[str] = set()
+        entries = 0
+        for _, folders, files in os.walk(folder or "."):
+            entries += len(folders) + len(files)
+            if entries > LIMITS.listed_files:
+                raise LimitError(
+                    f"{folder or '.'} has more than {LIMITS.listed_files} files below it: what its"
+                    " card lists isn't looked for among them"
+                )
+            found.update(files)
+        return frozenset(found)
     names = [*target]
     with contextlib.suppress(AuditError):  # The models are known all the same.
         names += _tree(folder, first).names()

@@ -138,6 +138,8 @@ class Limits(NamedTuple):
     #: Models of one repository, bucket or store; the largest ones that are published hold
     #: some hundreds.
     listed_models: int = 10_000
+    #: Files and folders below one whose card lists quants, looked through for those.
+    listed_files: int = 10_000
     #: How often the same step is tried.
     remote_tries: int = 5
     #: Model card beside a file; the longest published ones are under 200 KiB.
