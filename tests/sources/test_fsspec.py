@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,18 @@ def test_one_that_ends_its_process_is_not_asked_again(install: Install) -> None:
     assert said(tree) == f"can't read strange://host/a: {why}"
     assert tree.traffic.requests == asked
     assert other.open("m.gguf").size == 1 << 22
+
+
+def test_several_threads_get_their_own_answers(install: Install) -> None:
+    install(
+        "    def cat_file(self, path, start=None, end=None): return path[-9:-5].encode() * (1 << 18)"
+    )
+
+    def read(number: int) -> bytes:
+        return FsspecTree(f"strange://host/{number:04}.gguf").open(f"{number:04}.gguf").read(0, 4)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(64))) == [f"{number:04}".encode() for number in range(64)]
 
 
 def test_one_that_says_nothing_is_given_up(install: Install) -> None:

@@ -136,11 +136,18 @@ class _Process:
         self._owner = os.getpid()
         #: What it was started with: that names servers and credentials, and packages.
         self._surroundings: object = None
+        #: It answers one after the other, whichever thread asks.
+        self._lock = threading.Lock()
 
     def ask(self, request: Mapping[str, object], *, seconds: float) -> tuple[str, Any]:
         """Return why there is no answer, "" where there is one, and that; or _EndedError."""
         if self._owner != os.getpid():
-            self._process, self._owner = None, os.getpid()
+            # Who held the lock stayed behind.
+            self._process, self._owner, self._lock = None, os.getpid(), threading.Lock()
+        with self._lock:
+            return self._ask(request, seconds)
+
+    def _ask(self, request: Mapping[str, object], seconds: float) -> tuple[str, Any]:
         if self._surroundings != (dict(os.environ), sys.path):
             self.end()
         box: queue.SimpleQueue[tuple[str, Any] | Exception] = queue.SimpleQueue()
