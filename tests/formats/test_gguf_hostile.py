@@ -202,6 +202,23 @@ def test_each_limit_is_enforced(
     assert message in found.message
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_token_may_be_as_long_as_a_value(tmp_path: Path, more: int) -> None:
+    content = build_gguf({"tokenizer.ggml.tokens": ["a"]})
+    size = LIMITS.string_bytes + more
+    begin = content.rindex(struct.pack("<Q", 1) + b"a")
+    with (tmp_path / "x").open("wb") as file:
+        file.write(content[:begin] + struct.pack("<Q", size))
+        file.truncate(begin + 8 + size + 64)
+    if not more:
+        assert open_gguf(tmp_path / "x").array("tokenizer.ggml.tokens")
+        return
+    with pytest.raises(
+        LimitError, match="string 1 of 1 has 67108865 bytes, more than the 67108864"
+    ):
+        open_gguf(tmp_path / "x")
+
+
 def test_a_limit_is_the_last_number_that_is_read() -> None:
     exact = LIMITS._replace(
         metadata_keys=7,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from struct import Struct
 from types import MappingProxyType
 from typing import Final
 
 from gguf_audit.errors import LimitError
 from gguf_audit.fingerprints import Fingerprints
-from gguf_audit.formats._cursor import ByteOrder, Cursor
+from gguf_audit.formats._cursor import WINDOW_BYTES, Cursor
+from gguf_audit.formats._strings import ByteOrder, Part, StringIndex, Strings
 from gguf_audit.gguf import Scalar, ValueType
 from gguf_audit.sources import ByteSource
 from gguf_audit.where import Where
@@ -48,8 +48,6 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 _CHUNK = 1 << 16
 #: Bytes read at once where nothing is decoded.
 _STORED_BYTES = 1 << 17
-#: Bytes of strings read at first.
-_FIRST_BYTES = 1 << 14
 #: Bytes of strings that are searched in one piece; 262,144 tokens take 4 MiB.
 _SEARCHED_BYTES = 1 << 25
 
@@ -65,8 +63,8 @@ class Items:
     __slots__ = (
         "_count",
         "_end",
-        "_fingerprints",
         "_found",
+        "_index",
         "_item_type",
         "_items",
         "_most",
@@ -85,6 +83,7 @@ class Items:
         item_type: ValueType,
         count: int,
         most: int,
+        index: StringIndex | None = None,
     ) -> None:
         self._source = source
         self._order: ByteOrder = order
@@ -94,7 +93,8 @@ class Items:
         self._count = count
         self._most = most
         self._items: tuple[Scalar, ...] | None = None
-        self._fingerprints: Fingerprints | None = None
+        #: Of those that were looked at when they were passed.
+        self._index = index
         self._found: dict[int, str] = {}
 
     def __call__(self) -> Sequence[Scalar]:
@@ -110,36 +110,11 @@ class Items:
 
     def texts(self) -> Iterator[Sequence[bytes]]:
         """Yield the strings as they are stored, some at a time; AuditError as above."""
-        unpack = STRUCTS[self._order][ValueType.UINT64].unpack_from
-        left, start, data = self._count, self._offset, b""
-        # Who finds what they look for among the first reads no more than that.
-        wanted = _FIRST_BYTES
-        while left:
-            read = self._source.read(start, min(wanted, self._end - start))
-            start += len(read)
-            data += read
-            found, at, stop = list[bytes](), 0, 0
-            last = len(data) - SIZES[ValueType.UINT64]
-            # The loop that whoever looks at 262,144 tokens spends its time in.
-            while left and at <= last:
-                begin = at + 8
-                stop = begin + unpack(data, at)[0]
-                if stop > last + 8:
-                    break
-                found.append(data[begin:stop])
-                at = stop
-                left -= 1
-            # Of a string that is longer than what was read, the rest at once.
-            wanted = max(min(4 * wanted, _STORED_BYTES), stop - len(data))
-            data = data[at:]
-            yield found
+        return (some.texts for some in self._strings())
 
     def fingerprints(self) -> Fingerprints:
         """Return what tells equal strings; the first call reads them (AuditError)."""
-        if self._fingerprints is None:
-            texts = chain.from_iterable(self.texts())
-            self._fingerprints = Fingerprints(texts)
-        return self._fingerprints
+        return self._indexed().fingerprints
 
     def some(self, indexes: frozenset[int], starts: tuple[str, ...]) -> Mapping[int, str]:
         """Return the strings with these indexes, and those that begin with such a text.
@@ -159,14 +134,39 @@ class Items:
         found = {index: self._found[index] for index in indexes - missing}
         if missing or starts:
             self._budget(self._count)
-            data = self._source.read(self._offset, size)
-            found.update(_at_offsets(data, self._count, _begins(data, starts)))
-            found.update(_at_indexes(data, self._count, missing - found.keys()))
+            for part, data in self._parts():
+                chosen = {each for each in missing if 0 <= each - part.first < len(part.begins)}
+                begin = (part.at(offset) for offset in _begins(data, starts))
+                chosen.update(part.first + each for each in begin if each is not None)
+                for each in sorted(chosen):
+                    text = data[part.where(each - part.first)]
+                    found[each] = text.decode("utf-8", "surrogateescape")
             self._found.update(found)
         return found
 
+    def _indexed(self) -> StringIndex:
+        if self._index is None:
+            self._index = StringIndex(self._strings())
+        return self._index
+
+    def _parts(self) -> Iterator[tuple[Part, bytes]]:
+        """Yield all strings, as many as one window holds at a time, and their bytes."""
+        data, start = b"", 0
+        for part in self._indexed().parts:
+            if part.stop > start + len(data):
+                start = part.start
+                size = max(part.stop - start, min(WINDOW_BYTES, self._end - self._offset - start))
+                data = self._source.read(self._offset + start, size)
+            yield part, data[part.start - start : part.stop - start]
+
+    def _strings(self) -> Iterator[Strings]:
+        return self._cursor().stored_strings(self._count, "an array")
+
+    def _cursor(self) -> Cursor:
+        return Cursor(self._source, start=self._offset, end=self._end, order=self._order)
+
     def _read(self) -> list[Scalar]:
-        cursor = Cursor(self._source, start=self._offset, end=self._end, order=self._order)
+        cursor = self._cursor()
         found: list[Scalar] = []
         # (item type, items left) of every array that is open; the walk that made this
         # object has bounded the depth.
@@ -202,28 +202,6 @@ def _begins(data: bytes, starts: tuple[str, ...]) -> list[int]:
             offsets.add(at - 2)
             at = data.find(pattern, at + 1)
     return sorted(offsets)
-
-
-def _at_offsets(data: bytes, count: int, offsets: list[int]) -> Iterator[tuple[int, str]]:
-    """Yield index and string of those whose length stands at an offset."""
-    unpack, at, index = STRUCTS["little"][ValueType.UINT64].unpack_from, 0, 0
-    for offset in offsets:
-        while at < offset and index < count:
-            at += 8 + unpack(data, at)[0]
-            index += 1
-        if at == offset and index < count:
-            length = unpack(data, at)[0]
-            yield index, data[at + 8 : at + 8 + length].decode("utf-8", "surrogateescape")
-
-
-def _at_indexes(data: bytes, count: int, indexes: frozenset[int]) -> Iterator[tuple[int, str]]:
-    unpack, at, index = STRUCTS["little"][ValueType.UINT64].unpack_from, 0, 0
-    for wanted in sorted(index for index in indexes if 0 <= index < count):
-        while index < wanted:
-            at += 8 + unpack(data, at)[0]
-            index += 1
-        length = unpack(data, at)[0]
-        yield index, data[at + 8 : at + 8 + length].decode("utf-8", "surrogateescape")
 
 
 def _leaves(cursor: Cursor, item_type: ValueType, count: int) -> Sequence[Scalar]:

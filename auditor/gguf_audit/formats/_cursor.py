@@ -7,24 +7,23 @@ that is passed is hashed on the way: the digest of a header costs no second read
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+from collections.abc import Iterator
 from struct import Struct
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from gguf_audit.errors import LimitError, MalformedError
+from gguf_audit.formats._strings import LENGTH_BYTES, ByteOrder, Strings, whole_strings
+from gguf_audit.limits import LIMITS
 from gguf_audit.sources import ByteSource
 from gguf_audit.where import Where
 
-__all__ = ["ByteOrder", "Cursor"]
-
-ByteOrder = Literal["little", "big"]
+__all__ = ["WINDOW_BYTES", "Cursor"]
 
 #: Bytes fetched at once. A header of 6 MB then takes 24 reads.
 WINDOW_BYTES = 1 << 18
-
-#: A length in front of every string, key and name.
-LENGTH_BYTES = 8
+#: Bytes that are taken apart into strings at once: what is made of them stays in the cache.
+STRINGS_BYTES = 1 << 15
 
 
 class Cursor:
@@ -166,29 +165,31 @@ class Cursor:
             self._at = begins + LENGTH_BYTES
             self.skip(at - self._at, f"{what}, string {count - left} of {count}")
 
+    def stored_strings(self, count: int, what: str) -> Iterator[Strings]:
+        """Take strings as they are stored, some at a time, each behind its 64-bit length."""
+        self._check(count * LENGTH_BYTES, what)
+        left = count
+        while left:
+            which = f"{what}, string {count - left + 1} of {count}"
+            self._require(LENGTH_BYTES, which)
+            data = self._buffer[self._at : self._at + STRINGS_BYTES]
+            found = whole_strings(data, left, self.order)
+            self._at += found.end
+            if not found.texts:  # It goes on behind the window, or claims to.
+                length = self.u64(which)
+                if LIMITS.string_bytes < length <= self.remaining:
+                    raise self.over_limit(
+                        f"{which} has {length} bytes, more than the {LIMITS.string_bytes} that we read"
+                    )
+                found = Strings([self.take(length, which)], [0], LENGTH_BYTES + length)
+            left -= len(found.texts)
+            yield found
+
     def strings(self, count: int, what: str) -> list[str]:
         """Take strings; bytes that aren't UTF-8 become lone surrogates."""
-        self._check(count * LENGTH_BYTES, what)
-        unpack = self._u64.unpack_from
         items: list[str] = []
-        while len(items) < count:
-            # One string the slow way: it isn't wholly in the window, or isn't UTF-8.
-            length = self.u64(what)
-            items.append(self.take(length, what).decode("utf-8", "surrogateescape"))
-            buffer, at, left = self._buffer, self._at, count - len(items)
-            end, append = len(buffer), items.append
-            last = end - LENGTH_BYTES
-            # The loop that whoever looks at 262,144 tokens spends its time in.
-            with contextlib.suppress(UnicodeDecodeError):
-                while left and at <= last:
-                    start = at + LENGTH_BYTES
-                    stop = start + unpack(buffer, at)[0]
-                    if stop > end:
-                        break
-                    append(buffer[start:stop].decode())
-                    at = stop
-                    left -= 1
-            self._at = at
+        for some in self.stored_strings(count, what):
+            items += [text.decode("utf-8", "surrogateescape") for text in some.texts]
         return items
 
     def _require(self, length: int, what: str) -> None:

@@ -24,8 +24,9 @@ from msgspec.structs import replace
 from gguf_audit.errors import AuditError, UnsupportedError
 from gguf_audit.extents import data_end, padded, tensor_bytes
 from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
-from gguf_audit.formats._cursor import ByteOrder, Cursor
+from gguf_audit.formats._cursor import Cursor
 from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
+from gguf_audit.formats._strings import LENGTH_BYTES, ByteOrder, StringIndex
 from gguf_audit.formats.ggml_types import tensor_type
 from gguf_audit.gguf import (
     Array,
@@ -50,6 +51,8 @@ VERSIONS: Final = (2, 3)
 PLAUSIBLE_VERSION: Final = 99
 DEFAULT_ALIGNMENT: Final = 32
 ALIGNMENT_KEY: Final = "general.alignment"
+#: Looked at in whole by every audit.
+VOCABULARY_KEY: Final = "tokenizer.ggml.tokens"
 
 #: Smallest key: length, no name, type, one byte of value.
 KEY_BYTES = 8 + 4 + 1
@@ -257,8 +260,12 @@ class _Header:
         cursor = self._cursor
         item_type, count = self._array_head()
         offset = cursor.position
+        index: StringIndex | None = None
         if item_type is ValueType.ARRAY:
             self._skip_nested(count)
+        elif item_type is ValueType.STRING and cursor.key == VOCABULARY_KEY:
+            self._strings_fit(count)
+            index = StringIndex(cursor.stored_strings(count, "an array"))
         else:
             self._skip_items(item_type, count)
         items = Items(
@@ -269,6 +276,7 @@ class _Header:
             item_type=item_type,
             count=count,
             most=self._limits.array_strings,
+            index=index,
         )
         return Array(
             item_type=item_type,
@@ -295,21 +303,25 @@ class _Header:
     def _skip_items(self, item_type: ValueType, count: int) -> None:
         """Pass the items of an array whose items aren't arrays."""
         cursor = self._cursor
-        size = 8 if item_type is ValueType.STRING else SIZES[item_type]
-        self._items_fit(item_type, count, size)
         if item_type is ValueType.STRING:
-            self._strings -= count
-            if self._strings < 0:
-                raise cursor.over_limit(
-                    f"the arrays have more than the {self._limits.array_strings} strings that we read"
-                )
+            self._strings_fit(count)
             cursor.skip_strings(count, "an array")
             return
+        size = SIZES[item_type]
+        self._items_fit(item_type, count, size)
         if count > self._limits.array_items:
             raise cursor.over_limit(
                 f"the array has {count} items, more than the {self._limits.array_items} that we read"
             )
         cursor.skip(count * size, "an array")
+
+    def _strings_fit(self, count: int) -> None:
+        self._items_fit(ValueType.STRING, count, LENGTH_BYTES)
+        self._strings -= count
+        if self._strings < 0:
+            raise self._cursor.over_limit(
+                f"the arrays have more than the {self._limits.array_strings} strings that we read"
+            )
 
     def _skip_nested(self, count: int) -> None:
         """Pass an array of arrays, without recursion: depth is the file's choice."""

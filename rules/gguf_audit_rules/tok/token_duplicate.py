@@ -33,7 +33,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     if model.gguf.string(MODEL) in NO_VOCABULARY:
         return  # Nothing of it is read.
     stored = tokens(model.gguf)
-    if stored is None or not stored.fingerprints().repeats:
+    if stored is None or not stored.fingerprints().repeats():
         return
     listed = strings(stored)
     seen: dict[str, int] = {}
