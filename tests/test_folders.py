@@ -208,6 +208,8 @@ def test_a_folder_that_is_too_large_to_look_through_is_told(
 ) -> None:
     write(tmp_path, "README.md", "m-Q4_0.gguf", "m-Q8_0.gguf", "mmproj.gguf", "a/b/x-Q4_0.gguf")
     # Four of them, a folder, a folder in that, and what is there.
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    (tmp_path / ".git" / "objects" / "pack").touch()
     monkeypatch.setattr("gguf_audit.folders.LIMITS", LIMITS._replace(listed_files=7))
     assert found(tmp_path) == [("PKG015", str(tmp_path))]
     monkeypatch.setattr("gguf_audit.folders.LIMITS", LIMITS._replace(listed_files=6))

@@ -110,6 +110,8 @@ def _names(folder: str, first: Located, target: Sequence[str]) -> frozenset[str]
         found: set[str] = set()
         entries = 0
         for _, folders, files in os.walk(folder or "."):
+            # Those of version control hold thousands of files and none by its name.
+            folders[:] = (each for each in folders if not each.startswith("."))
             entries += len(folders) + len(files)
             if entries > LIMITS.listed_files:
                 raise LimitError(
