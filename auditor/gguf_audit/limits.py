@@ -148,6 +148,9 @@ class Limits(NamedTuple):
     store_settings_bytes: int = MIB
     #: A policy, which a person writes.
     policy_bytes: int = MIB
+    #: Of a pattern of files in it: compiling one takes time that grows with its square. A
+    #: file's name has 255 bytes at most.
+    pattern_characters: int = 512
     #: An earlier report, of thousands of models perhaps.
     baseline_bytes: int = 256 * MIB
     #: How long either may take to come out of a shell's pipe, ``<(...)``.

@@ -285,6 +285,18 @@ def test_a_policy_with_a_mistake_is_wrong_usage(
     assert says in " ".join(done.stderr.split())
 
 
+def test_what_a_policy_says_is_shown_as_one_line_of_letters(
+    run: Run, policy: Callable[..., None]
+) -> None:
+    policy('[hashes]\n"a\\u001b[2J\\nb" = "x"')
+    *_, said = run("check", "sound.gguf").stderr.splitlines()
+    assert said.endswith(
+        f"{FILE_NAME}, line 1: hashes.a\\x1b[2J\\nb needs a sha256: 64 hexadecimal digits"
+    ), said
+    policy(f'"{"k" * 500_000}" = 1')
+    assert len(run("check", "sound.gguf").stderr) < 2500
+
+
 # --max-cache
 
 

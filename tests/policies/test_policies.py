@@ -199,6 +199,18 @@ UNTIL = "expires = 2027-01-01\n"
             'p.toml, line 2: references needs lines such as "*.gguf" = "owner/repo"',
         ),
         (
+            '[references]\n"a=[b" = 1',
+            "p.toml, line 2: references.a=[b needs a string",
+        ),
+        (
+            f'[references]\n"{"a" * 513}" = "owner/repo"',
+            'p.toml, line 2: references needs lines such as "*.gguf" = "owner/repo"',
+        ),
+        (
+            SUPPRESS.replace("*.gguf", "*a" * 257) + UNTIL,
+            "p.toml, line 3: suppress.file needs the pattern of a file",
+        ),
+        (
             "profile = 'deplyo'",
             "p.toml, line 1: profile is 'deplyo', none of publish, deploy, did you mean deploy?",
         ),
@@ -208,6 +220,20 @@ def test_a_mistake_is_an_error_that_says_where(text: str, says: str) -> None:
     with pytest.raises(PolicyError) as error:
         parsed(text)
     assert str(error.value) == says
+
+
+@pytest.mark.parametrize("line", ["[" + " " * 50_000, "[" * 50_000, "selct." + " " * 50_000])
+def test_a_line_is_found_below_any_text(line: str) -> None:
+    # What backtracks over them takes hours.
+    with pytest.raises(PolicyError) as error:
+        parsed(f'select = ["""\n{line}\n"""]\nselct = 1')
+    says = "p.toml, line 4: unknown key 'selct', did you mean select?"
+    assert str(error.value) == says
+
+
+def test_a_pattern_may_name_a_folder_and_a_file() -> None:
+    pattern = "/".join(["a" * 255, "b" * 255]) + "*"
+    assert parsed(f'[references]\n"{pattern}" = "a/b"').references == {pattern: "a/b"}
 
 
 def test_what_is_no_toml_says_where() -> None:

@@ -28,7 +28,9 @@ def end(work: Callable[[], int], *, debug: bool) -> NoReturn:
     """Do a command's work and exit with its code, whatever becomes of it."""
     try:
         code = work()
-    except typer.BadParameter:
+    except typer.BadParameter as error:
+        # Nobody vouches for the name of a path, or a key in a policy of somebody else's.
+        error.message = _line(error.message, sys.stderr)
         raise
     except KeyboardInterrupt:
         raise typer.Exit(_INTERRUPTED) from None
@@ -88,15 +90,18 @@ def _reason(error: Exception) -> str:
 
 def complain(message: str) -> None:
     """Say on stderr, in one line, why there is no result."""
+    stream: TextIO | None = sys.stderr
+    if stream is not None:
+        with contextlib.suppress(OSError):
+            stream.write(f"gguf-audit: {_line(message, stream)}\n")
+
+
+def _line(message: str, stream: TextIO | None) -> str:
+    """Return a message as one line that a terminal only shows."""
     from gguf_audit.cli.terminal import is_utf8
     from gguf_audit.report.style import Style
 
-    stream: TextIO | None = sys.stderr
-    if stream is None:
-        return
-    with contextlib.suppress(OSError):
-        text = Style(unicode=is_utf8(stream)).safe(message, limit=2000)
-        stream.write(f"gguf-audit: {text}\n")
+    return Style(unicode=stream is None or is_utf8(stream)).safe(message, limit=2000)
 
 
 def print_out(text: str) -> None:

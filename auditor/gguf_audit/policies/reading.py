@@ -121,25 +121,30 @@ class _Places:
         return self.name if number is None else f"{self.name}, line {number}"
 
     def _line(self, table: str, index: int, key: str) -> int | None:
-        spelled = rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')"
-        dotted = "" if table else r"(?:\s*\.[^=]*)?"
-        own, header = (
-            re.compile(rf"\s*{spelled}{dotted}\s*="),
-            re.compile(r"\s*\[+\s*([^\]]*?)\s*\]"),
-        )
-        begins = re.compile(rf"\s*\[+\s*{spelled}\s*[\].]")
+        # No patterns: any text may stand here, and be long.
+        spelled = (key, f'"{key}"', f"'{key}'")
         inside, seen, first = table == "", -1, None
-        for number, line in enumerate(self.lines, start=1):
-            if (found := header.match(line)) is not None:
-                seen += found[1] == table
-                inside = found[1] == table and (index < 0 or seen == index)
+        for number, line in enumerate(map(str.strip, self.lines), start=1):
+            name, bracket, _ = line.lstrip("[").partition("]")
+            if line.startswith("[") and bracket:
+                name = name.strip()
+                seen += name == table
+                inside = name == table and (index < 0 or seen == index)
                 if inside:
                     first = number
-                if not table and begins.match(line):
+                if not table and any(_begins(f"{name}.", each, ".") for each in spelled):
                     return number
-            elif inside and own.match(line):
+            elif inside and any(
+                _begins(line, each, "=") or (not table and "=" in line and _begins(line, each, "."))
+                for each in spelled
+            ):
                 return number
         return first
+
+
+def _begins(line: str, key: str, mark: str) -> bool:
+    """Tell whether a line begins with a key and, behind it, a mark."""
+    return line.startswith(key) and line[len(key) :].lstrip().startswith(mark)
 
 
 class _Table:
@@ -249,7 +254,7 @@ class _Table:
 
     def pattern(self, key: str) -> str:
         value = self.needed(self.string(key), key)
-        if not value.strip("/. "):
+        if not _is_pattern(value):
             raise self.wrong(key, "the pattern of a file")
         return value
 
@@ -294,7 +299,7 @@ class _Table:
         found: dict[str, str] = {}
         for key in self.values:
             value = self.string(key)
-            if not value or not key.strip("/. "):
+            if not value or not _is_pattern(key):
                 raise self.error(key, f'{self.name} needs lines such as "*.gguf" = "owner/repo"')
             found[key] = value
         return found
@@ -313,6 +318,10 @@ class _Table:
             if key not in self.known:
                 hint = _meant(key, self.known) or f"; known are {', '.join(self.known)}"
                 raise self.error(key, f"unknown key {self.full(key)!r}{hint}")
+
+
+def _is_pattern(text: str) -> bool:
+    return bool(text.strip("/. ")) and len(text) <= LIMITS.pattern_characters
 
 
 def _meant(said: str, words: Collection[str]) -> str:
