@@ -108,7 +108,7 @@ $(VENV)/.fuzz: $(VENV)/.dev
 	@touch $@
 
 fuzz: $(VENV)/.fuzz
-	@for target in header checkpoint audit template log; do \
+	@for target in header checkpoint audit template log brought; do \
 	  $(BIN)/python tests/fuzz/run.py $$target $(RUNS) || exit 1; done
 
 clean:

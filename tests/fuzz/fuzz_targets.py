@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import fuzz_brought
 import fuzz_documents
 import fuzz_lines
 import fuzz_structure
@@ -35,7 +36,17 @@ from gguf_audit.sources import MemorySource, MemoryTree
 from gguf_audit_rules import load
 from recipes import find_recipes
 
-__all__ = ["TARGETS", "audit", "checkpoint", "header", "log", "mutated", "seeds", "template"]
+__all__ = [
+    "TARGETS",
+    "audit",
+    "brought",
+    "checkpoint",
+    "header",
+    "log",
+    "mutated",
+    "seeds",
+    "template",
+]
 
 SETTINGS = Settings(lengths=(4096,))
 LIBRARY = Library(path=Path("libllama.so"), origin="fuzzed")
@@ -163,12 +174,18 @@ def log(data: bytes) -> None:
         assert outcomes
 
 
+def brought(data: bytes) -> None:
+    """Read what sources and users bring beside models."""
+    fuzz_brought.look_at(data)
+
+
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "log": log,
     "header": header,
     "audit": audit,
     "checkpoint": checkpoint,
     "template": template,
+    "brought": brought,
 }
 
 
@@ -177,6 +194,8 @@ def mutated(target: str, data: bytes, other: bytes, seed: int) -> bytes | None:
     match target:
         case "checkpoint":
             return fuzz_documents.mutated(data, seed)
+        case "brought":
+            return fuzz_brought.mutated(data, other, seed)
         case "log":
             return fuzz_lines.mutated(data, other, seed)
         case "template":
@@ -195,6 +214,9 @@ def seeds(target: str) -> Iterator[bytes]:
             if config is not None and not isinstance(config.config, Absent):
                 yield b"\0" + json.dumps(dict(config.config)).encode()
         yield bytes([FILES.index("model.safetensors")]) + STORED
+        return
+    if target == "brought":
+        yield from fuzz_brought.SEEDS
         return
     if target == "log":
         yield from fuzz_lines.SEEDS
