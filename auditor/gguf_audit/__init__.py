@@ -9,8 +9,9 @@ Names load when they are first used: ``import gguf_audit`` costs nothing.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+# An interrupt while this is imported can't be caught by the command yet, so nothing else is:
+# type checkers take a name like this for the one of typing's.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from gguf_audit.api import (
@@ -62,6 +63,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
     return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
 
 

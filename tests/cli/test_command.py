@@ -81,6 +81,17 @@ def test_an_interrupt_while_starting_is_no_traceback(
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+def test_little_is_imported_before_an_interrupt_is_caught(environment: dict[str, str]) -> None:
+    code = (
+        "import sys; known = {*sys.modules}; import gguf_audit.cli; print({*sys.modules} - known)"
+    )
+    line = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment, check=True)
+    # The first is a flag of the compiler's, the second is built in.
+    found = set(re.findall(r"'([^']*)'", done.stdout)) - {"__future__", "gc"}
+    assert found == {"gguf_audit", "gguf_audit.cli"}
+
+
 def code_of(work: Callable[[], int], *, debug: bool = False) -> int:
     with pytest.raises(typer.Exit) as caught:
         end(work, debug=debug)
