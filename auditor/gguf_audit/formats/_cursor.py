@@ -20,8 +20,9 @@ from gguf_audit.where import Where
 
 __all__ = ["WINDOW_BYTES", "Cursor"]
 
-#: Bytes fetched at once. A header of 6 MB then takes 24 reads.
-WINDOW_BYTES = 1 << 18
+#: Bytes fetched at once. A header of 6 MB then takes 64 reads; from 128 KiB on malloc asks the
+#: system for each window anew, which takes as long as what is done with it.
+WINDOW_BYTES = 96 << 10
 #: Bytes that are taken apart into strings at once: what is made of them stays in the cache.
 STRINGS_BYTES = 1 << 15
 
