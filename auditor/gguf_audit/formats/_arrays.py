@@ -48,8 +48,6 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 _CHUNK = 1 << 16
 #: Bytes read at once where nothing is decoded.
 _STORED_BYTES = 1 << 17
-#: Bytes of strings that are searched in one piece; 262,144 tokens take 4 MiB.
-_SEARCHED_BYTES = 1 << 25
 
 
 class Items:
@@ -121,9 +119,7 @@ class Items:
 
         Goes through the bytes, and decodes what it returns; AuditError as for all.
         """
-        size = self._end - self._offset
-        searchable = self._item_type is ValueType.STRING and self._order == "little"
-        if self._items is not None or not searchable or size > _SEARCHED_BYTES:
+        if self._item_type is not ValueType.STRING or self._order != "little":
             return {
                 index: item
                 for index, item in enumerate(self())
