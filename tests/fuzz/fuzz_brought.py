@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import io
 import json
+import socket
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import fuzz_documents
@@ -31,7 +33,7 @@ from gguf_audit.limits import LIMITS
 from gguf_audit.policies import PolicyError
 from gguf_audit.policies.reading import profile, read_policy
 from gguf_audit.rule import Rule, Severity
-from gguf_audit.sources import ByteSource, MemorySource, MemoryTree, Tree, _hub_http
+from gguf_audit.sources import ByteSource, MemorySource, MemoryTree, Tree, _hub_http, _networks
 from gguf_audit.sources.hub import Hub
 from gguf_audit.sources.hub_ids import hub_reference
 from gguf_audit.sources.web import WebTree
@@ -208,8 +210,21 @@ def _answering(status: int, headers: Mapping[str, str], body: bytes) -> Generato
         assert seconds > -1
         yield status, dict(headers), iter(functools.partial(io.BytesIO(body).read, 4096), b"")
 
-    with mock.patch.object(_hub_http, "opened", opened):
+    with (
+        mock.patch.object(_hub_http, "opened", opened),
+        mock.patch.object(_networks, "socket", _NAMES_KNOWN),
+    ):
         yield
+
+
+def _resolved(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+    """Return the address of a name, some of them inside: no name server is asked."""
+    host.encode("idna")
+    address = "10.0.0.1" if len(host) % 2 else "1.1.1.1"
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+
+_NAMES_KNOWN = SimpleNamespace(getaddrinfo=_resolved, SOCK_STREAM=socket.SOCK_STREAM)
 
 
 KINDS: Mapping[str, Callable[[bytes], None]] = {
