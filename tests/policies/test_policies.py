@@ -204,11 +204,11 @@ UNTIL = "expires = 2027-01-01\n"
         ),
         (
             f'[references]\n"{"a" * 513}" = "owner/repo"',
-            'p.toml, line 2: references needs lines such as "*.gguf" = "owner/repo"',
+            "p.toml, line 2: a pattern has 512 characters at most",
         ),
         (
             SUPPRESS.replace("*.gguf", "*a" * 257) + UNTIL,
-            "p.toml, line 3: suppress.file needs the pattern of a file",
+            "p.toml, line 3: a pattern has 512 characters at most",
         ),
         (
             "profile = 'deplyo'",

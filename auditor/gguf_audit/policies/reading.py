@@ -254,9 +254,16 @@ class _Table:
 
     def pattern(self, key: str) -> str:
         value = self.needed(self.string(key), key)
-        if not _is_pattern(value):
+        if not value.strip("/. "):
             raise self.wrong(key, "the pattern of a file")
+        self.refuse_long(key, value)
         return value
+
+    def refuse_long(self, key: str, pattern: str) -> None:
+        """Raise for a pattern that takes too long to compile."""
+        if len(pattern) > LIMITS.pattern_characters:
+            what = f"a pattern has {LIMITS.pattern_characters} characters at most"
+            raise self.error(key, what)
 
     def needed_date(self, key: str) -> date:
         value = self.take(key)
@@ -299,8 +306,9 @@ class _Table:
         found: dict[str, str] = {}
         for key in self.values:
             value = self.string(key)
-            if not value or not _is_pattern(key):
+            if not value or not key.strip("/. "):
                 raise self.error(key, f'{self.name} needs lines such as "*.gguf" = "owner/repo"')
+            self.refuse_long(key, key)
             found[key] = value
         return found
 
@@ -318,10 +326,6 @@ class _Table:
             if key not in self.known:
                 hint = _meant(key, self.known) or f"; known are {', '.join(self.known)}"
                 raise self.error(key, f"unknown key {self.full(key)!r}{hint}")
-
-
-def _is_pattern(text: str) -> bool:
-    return bool(text.strip("/. ")) and len(text) <= LIMITS.pattern_characters
 
 
 def _meant(said: str, words: Collection[str]) -> str:
