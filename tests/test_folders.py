@@ -215,8 +215,8 @@ def test_a_folder_that_is_too_large_to_look_through_is_told(
     monkeypatch.setattr("gguf_audit.folders.LIMITS", LIMITS._replace(listed_files=6))
     report = audit_targets([str(tmp_path)], Mandate(rules=RULES))
     reason = (
-        f"{tmp_path} has more than 6 files below it: what its card lists isn't looked for among"
-        " them"
+        f"{tmp_path} has more than 6 files and folders below it: what its card lists isn't looked"
+        " for among them"
     )
     [skip] = [
         skip for subject in report.subjects for skip in subject.skips if skip.reason == reason

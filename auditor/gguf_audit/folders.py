@@ -115,8 +115,8 @@ def _names(folder: str, first: Located, target: Sequence[str]) -> frozenset[str]
             entries += len(folders) + len(files)
             if entries > LIMITS.listed_files:
                 raise LimitError(
-                    f"{folder or '.'} has more than {LIMITS.listed_files} files below it: what its"
-                    " card lists isn't looked for among them"
+                    f"{folder or '.'} has more than {LIMITS.listed_files} files and folders below"
+                    " it: what its card lists isn't looked for among them"
                 )
             found.update(files)
         return frozenset(found)

@@ -9,8 +9,8 @@ models, and what links to other repositories lead to, are no part of the list.
 Most of the list has to be there: whoever has fetched or made some of its files has lost none.
 Under a policy with `provenance`, such as `--profile publish`, one file of it is enough, and the
 card of a repository on the Hub is read too. Of what huggingface_hub has downloaded nothing is
-said. A folder of this machine with more than 10,000 files and folders below it isn't looked
-through; that is told.
+said. A folder of this machine is looked through with those below it, but for hidden ones, whose
+names begin with a dot. With more than 10,000 files and folders in them it isn't; that is told.
 
 ## Why it matters
 People choose from the list, and find nothing behind what they have chosen: an upload that broke
