@@ -55,6 +55,12 @@ class Traffic(Struct):
     #: Seconds that were waited for longer than is usual, over all files.
     idle: float = 0.0
 
+    def given_up(self, limits: Limits) -> str | None:
+        """Return why nothing is asked for any more, ``None`` as long as something is."""
+        if self.idle < limits.remote_idle_seconds:
+            return None
+        return f"its server was waited for in vain for {self.idle:.0f} s: it isn't asked again"
+
     def take(self) -> Traffic:
         """Return what was counted, and count from nothing again; patience doesn't come back."""
         taken = Traffic(self.requests, self.bytes, self.idle)
@@ -263,9 +269,8 @@ class Streamed:
 
     def _open(self, start: int, end: int) -> _Flow:
         """Ask for a range and follow redirects."""
-        if self._traffic.idle >= self._limits.remote_idle_seconds:
-            idle = f"{self._traffic.idle:.0f} s"
-            raise self._error(f"its server was waited for in vain for {idle}: it isn't asked again")
+        if reason := self._traffic.given_up(self._limits):
+            raise self._error(reason)
         url = self._address.url
         for _ in range(self._limits.hub_redirects + 1):
             flow = self._flow = self._ask(url, f"bytes={start}-{end - 1}")

@@ -28,10 +28,10 @@ from gguf_audit.sources._stream import NEAR_BYTES, Traffic
 from gguf_audit.sources.addresses import shown_url
 from gguf_audit.where import Where
 
-__all__ = ["HERE", "FsspecTree"]
+__all__ = ["FsspecTree", "stays_here"]
 
-#: Protocols that stay on this machine, and have no server that could do anything.
-HERE = frozenset({"local", "memory"})
+#: Protocols that stay on this machine.
+_LOCAL = frozenset({"local", "memory"})
 
 #: A header of a small vocabulary; each further window is twice as long.
 _FIRST_WINDOW_BYTES = 1 << 20
@@ -40,6 +40,11 @@ _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[2:];"
     "from gguf_audit.sources._fsspec_child import serve; serve(int(sys.argv[1]))"
 )
+
+
+def stays_here(url: str) -> bool:
+    """Tell whether there is no server behind an address, so none that could do anything."""
+    return url.partition("://")[0] in _LOCAL
 
 
 class FsspecTree:
@@ -94,15 +99,12 @@ class FsspecTree:
 
     def _ask(self, what: str, *given: object, size: int = 0) -> Any:
         """Return what its file system answers, in time and within bounds."""
-        if self._lost is not None:
-            raise self._error(self._lost)
-        if self.traffic.idle >= self._limits.remote_idle_seconds:
-            idle = f"{self.traffic.idle:.0f} s"
-            raise self._error(f"its server was waited for in vain for {idle}: it isn't asked again")
+        if lost := self._lost or self.traffic.given_up(self._limits):
+            raise self._error(lost)
         self.traffic.requests += 1
         granted = size + self._limits.fsspec_excess_bytes
         request = {"url": self._url, "ask": what, "given": given, "bytes": granted}
-        if self._url.partition("://")[0] in HERE:
+        if stays_here(self._url):
             reason, found = outcome(request)
         else:
             begun = time.monotonic()

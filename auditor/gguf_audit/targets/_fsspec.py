@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gguf_audit.errors import SourceError
 from gguf_audit.sources.addresses import shown_url
-from gguf_audit.sources.fsspec_files import HERE, FsspecTree
+from gguf_audit.sources.fsspec_files import FsspecTree, stays_here
 from gguf_audit.sources.hub import is_offline
 from gguf_audit.targets._local import ENDING
 from gguf_audit.targets._located import Located, Source, few_enough
@@ -17,7 +17,7 @@ __all__ = ["in_a_file_system"]
 def in_a_file_system(url: str) -> Iterator[Located]:
     """Yield the file, or the models in the folder, at an address; raises SourceError."""
     shown = shown_url(url)
-    if is_offline() and url.partition("://")[0] not in HERE:
+    if is_offline() and not stays_here(url):
         raise SourceError(f"{shown} isn't asked for: --offline or HF_HUB_OFFLINE is set")
     # Nothing but a chain of wrappers needs these, and they would write to this disk.
     if "::" in url:
