@@ -175,16 +175,21 @@ def test_an_object_that_is_not_there_or_not_ours(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endless", "target"),
-    [("object", "s3://bucket/a"), ("listing", "s3://bucket/a"), ("refusal", "s3://bucket/a")],
+    ("endless", "unread"),
+    [
+        ("object", ["s3://bucket/a/big.gguf", "s3://bucket/a/m.gguf"]),
+        ("listing", ["s3://bucket/a"]),
+        ("refusal", ["s3://bucket/a"]),
+    ],
 )
 def test_a_store_that_answers_without_an_end_is_left(
-    store: Store, endless: str, target: str
+    store: Store, endless: str, unread: list[str]
 ) -> None:
     store.endless = endless
-    *_, subject = audit_targets([target], Mandate(rules={})).subjects
-    assert [each.message for each in subject.errors] == [
-        f"can't read {target}: its server sends more than it was asked for; it isn't asked again"
+    subjects = audit_targets(["s3://bucket/a"], Mandate(rules={})).subjects
+    why = "its server sends more than it was asked for; it isn't asked again"
+    assert [(each.target, [error.message for error in each.errors]) for each in subjects] == [
+        (target, [f"can't read s3://bucket/a: {why}"]) for target in unread
     ]
     # Once, and not for every file; what the system holds on the way comes on top.
     assert store.poured <= LIMITS.fsspec_excess_bytes + (32 << 20)
