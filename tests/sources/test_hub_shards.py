@@ -66,9 +66,7 @@ def test_the_headers_of_163_shards_take_two_requests_each(fake: FakeHub, hub: Hu
     tree.open("model.safetensors.index.json").read(0, 1)
     before = len(fake.requests)
     fake.fault = crowd = Crowd(0.02)
-    start = time.monotonic()
     tensors = read_tensors(tree)
-    seconds = time.monotonic() - start
     assert not isinstance(tensors, Absent)
     assert list(tensors.items()) == list(found.items())
     asked = fake.requests[before:]
@@ -80,8 +78,6 @@ def test_the_headers_of_163_shards_take_two_requests_each(fake: FakeHub, hub: Hu
     ]
     assert len(asked) - len(ranges) <= 1
     assert 2 <= crowd.most <= LIMITS.hub_lanes
-    # One after the other they would take 6.5 s and what the servers need.
-    assert seconds < 0.02 * 2 * 163 / 2
 
 
 def test_as_many_shards_are_asked_for_at_once_as_the_limit_says(

@@ -45,7 +45,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
         "10.0.0.7",
         "192.168.1.1",
         "100.64.0.1",
-        "0.0.0.0",  # noqa: S104
+        "0.0.0.0",  # noqa: S104 - nothing is bound to it
         "[::1]",
         "[fe80::1]",
         "[fd00::1]",
