@@ -9,8 +9,8 @@ Names load when they are first used: ``import gguf_audit`` costs nothing.
 
 from __future__ import annotations
 
-# An interrupt while this is imported can't be caught by the command yet, so nothing else is:
-# type checkers take a name like this for the one of typing's.
+# Nothing is imported here, typing neither: until the command runs nobody catches an interrupt.
+# Type checkers know this name all the same.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

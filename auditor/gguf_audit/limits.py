@@ -31,8 +31,9 @@ class Limits(NamedTuple):
     key_bytes: int = 65_535
     #: ``GGML_MAX_NAME`` less its terminating NUL (ggml/include/ggml.h).
     tensor_name_bytes: int = 63
-    #: All string values of one file together, arrays not counted, and all files of templates
-    #: of a checkpoint; a longest string of 35 MiB (``tokenizer.huggingface.json``) is real.
+    #: All string values of one file together, arrays not counted; one string of an array that
+    #: is looked at; and all files of templates of a checkpoint. A longest string of 35 MiB
+    #: (``tokenizer.huggingface.json``) is real.
     string_bytes: int = 64 * MIB
     #: Fixed-size items are skipped with one multiplication, so this is generous.
     array_items: int = 16_777_216
@@ -138,7 +139,8 @@ class Limits(NamedTuple):
     #: Models of one repository, bucket or store; the largest ones that are published hold
     #: some hundreds.
     listed_models: int = 10_000
-    #: Files and folders below one whose card lists quants, looked through for those.
+    #: Files and folders below one whose card lists quants, looked through for those; for
+    #: each folder above once more, in 15 ms where the system knows them.
     listed_files: int = 10_000
     #: How often the same step is tried.
     remote_tries: int = 5

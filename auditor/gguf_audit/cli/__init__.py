@@ -15,8 +15,8 @@ def main() -> None:
     try:
         # Imported here because half of a short run is spent on imports.
         from gguf_audit.cli.application import app
-        from gguf_audit.cli.outcome import ended
+        from gguf_audit.cli.outcome import exit_code
 
-        sys.exit(ended(app))
+        sys.exit(exit_code(app))
     except KeyboardInterrupt:
         sys.exit(130)

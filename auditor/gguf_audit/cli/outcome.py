@@ -16,7 +16,7 @@ import typer
 from gguf_audit.errors import AuditError
 from gguf_audit.whole import replacing
 
-__all__ = ["complain", "end", "ended", "open_special", "print_out", "write_out"]
+__all__ = ["complain", "end", "exit_code", "open_special", "print_out", "write_out"]
 
 #: Something that was asked for was not audited.
 _NOT_AUDITED = 3
@@ -45,7 +45,7 @@ def end(work: Callable[[], int], *, debug: bool) -> NoReturn:
     raise typer.Exit(code)
 
 
-def ended(app: Callable[[], object]) -> int | str | None:
+def exit_code(app: Callable[[], object]) -> int | str | None:
     """Run the program and return its exit code, whether or not what it says can be written.
 
     What typer says by itself is help, the version, wrong usage and completion.

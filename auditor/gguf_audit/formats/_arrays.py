@@ -46,8 +46,6 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 
 #: Items unpacked at once.
 _CHUNK = 1 << 16
-#: Bytes read at once where nothing is decoded.
-_STORED_BYTES = 1 << 17
 
 
 class Items:
@@ -103,8 +101,8 @@ class Items:
 
     def stored(self) -> Iterator[bytes]:
         """Yield the bytes of all items as they stand in the file; AuditError as above."""
-        for start in range(self._offset, self._end, _STORED_BYTES):
-            yield self._source.read(start, min(_STORED_BYTES, self._end - start))
+        for start in range(self._offset, self._end, WINDOW_BYTES):
+            yield self._source.read(start, min(WINDOW_BYTES, self._end - start))
 
     def texts(self) -> Iterator[Sequence[bytes]]:
         """Yield the strings as they are stored, some at a time; AuditError as above."""

@@ -153,7 +153,7 @@ class Cursor:
             self._require(LENGTH_BYTES, f"{what}, string {count - left + 1} of {count}")
             buffer, at = self._buffer, self._at
             begins, last = at, len(buffer) - LENGTH_BYTES
-            # The loop that a vocabulary of 262,144 tokens spends its time in.
+            # The loop that passing 514,906 merges spends its time in.
             while left and at <= last:
                 begins = at
                 at += LENGTH_BYTES + unpack(buffer, at)[0]

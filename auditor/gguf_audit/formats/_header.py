@@ -51,7 +51,7 @@ VERSIONS: Final = (2, 3)
 PLAUSIBLE_VERSION: Final = 99
 DEFAULT_ALIGNMENT: Final = 32
 ALIGNMENT_KEY: Final = "general.alignment"
-#: Looked at in whole by every audit.
+#: Every audit looks for tokens and for equal ones: it is indexed when it is passed.
 VOCABULARY_KEY: Final = "tokenizer.ggml.tokens"
 
 #: Smallest key: length, no name, type, one byte of value.

@@ -23,7 +23,7 @@ ByteOrder = Literal["little", "big"]
 #: A length in front of every string, key and name.
 LENGTH_BYTES: Final = 8
 _LENGTHS: Final = {"little": Struct("<Q"), "big": Struct(">Q")}
-#: Of the seven zeros behind a length below 256: longer ones are searched for more slowly.
+#: Five of the seven zeros in a length below 256: more are searched for more slowly.
 _ZEROS: Final = bytes(5)
 #: The length of a part between two of them, which is the other two zeros, a string and the
 #: next one's length -> bytes of a length and that string; 0 where it can be none.
@@ -36,8 +36,9 @@ class Strings(NamedTuple):
     """Some strings that follow each other."""
 
     texts: Sequence[bytes]
-    #: Offset of each length from where they were looked for; of the end of the last one.
+    #: Offset of each length from where they were looked for.
     begins: Sequence[int]
+    #: Offset of the end of the last one.
     end: int
 
 
@@ -99,7 +100,7 @@ class Part(NamedTuple):
         return slice(self.begins[index] + LENGTH_BYTES, stop)
 
     def at(self, offset: int) -> int | None:
-        """Return which one's length stands at an offset in it, ``None`` for none's."""
+        """Return which string's length stands at an offset from ``start``, ``None`` if none's."""
         index = bisect_left(self.begins, offset)
         return index if index < len(self.begins) and self.begins[index] == offset else None
 
