@@ -41,6 +41,9 @@ class Limits(NamedTuple):
     #: unpacked: they are walked one by one, and what looks at all of them holds 100 bytes
     #: and more for each. 262,144 tokens and 514,906 merges are real, and 901,629 pieces.
     array_strings: int = 1_572_864
+    #: Of strings in the arrays of one file together that are decoded, which takes four times
+    #: that in memory and again in a copy; 262,144 tokens and 514,906 merges have 13 MiB.
+    decoded_bytes: int = 32 * MIB
     #: Arrays of arrays are legal in the specification; llama.cpp refuses them.
     array_depth: int = 4
     #: Arrays inside arrays, in one file together; no real file has any.

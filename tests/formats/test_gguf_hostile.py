@@ -244,6 +244,38 @@ def test_more_items_than_the_limit_are_passed_but_not_unpacked() -> None:
         array.items()
 
 
+def test_all_strings_that_are_decoded_share_a_limit() -> None:
+    fields: dict[str, FieldValue] = {"a": ["<xy"], "b": [["<yz"]], "c": ["<zx"]}
+    # A string with its length, an array's type and count before one, a string alone.
+    limits = LIMITS._replace(decoded_bytes=11 + (12 + 11) + 3)
+    found = read_gguf(MemorySource("x", build_gguf(fields)), limits=limits)
+    flat, nested, last = (found.array(key) for key in "abc")
+    assert flat is not None
+    assert nested is not None
+    assert last is not None
+    for _ in range(2):  # What is kept costs nothing again.
+        assert flat.items() == ("<xy",)
+        assert nested.items() == ("<yz",)
+        assert last.some((), ("<",)) == {0: "<zx"}
+    with pytest.raises(LimitError) as refused:
+        last.items()
+    assert refused.value.where == Where(file="x", offset=last.offset)
+    assert refused.value.message == (
+        "an array has 11 bytes of strings, and all arrays together more than the 37 that we decode"
+    )
+    assert [*last.texts()] == [b"<zx"]
+
+
+@pytest.mark.parametrize("how", ["indexes", "starts"])
+def test_some_strings_are_no_way_around_that_limit(how: str) -> None:
+    limits = LIMITS._replace(decoded_bytes=5)
+    content = build_gguf({"a": ["<ab", "<cd"]})
+    array = read_gguf(MemorySource("x", content), limits=limits).array("a")
+    assert array is not None
+    with pytest.raises(LimitError, match="an array has 3 bytes of strings"):
+        array.some((0, 1) if how == "indexes" else (), ("<",) if how == "starts" else ())
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

@@ -15,7 +15,7 @@ from gguf_audit.gguf import Scalar, ValueType
 from gguf_audit.sources import ByteSource
 from gguf_audit.where import Where
 
-__all__ = ["SIZES", "STRUCTS", "Items"]
+__all__ = ["SIZES", "STRUCTS", "Allowance", "Items"]
 
 _FORMS: Final = {
     ValueType.UINT8: "B",
@@ -48,15 +48,35 @@ SIZES: Final[Mapping[ValueType, int]] = MappingProxyType(
 _CHUNK = 1 << 16
 
 
+class Allowance:
+    """Bytes of strings that may still be decoded, of all arrays of one file."""
+
+    __slots__ = ("left", "whole")
+
+    def __init__(self, whole: int) -> None:
+        self.left = self.whole = whole
+
+    def spend(self, size: int, where: Where) -> None:
+        """Take so many for good; LimitError where fewer are left."""
+        if size > self.left:
+            raise LimitError(
+                f"an array has {size} bytes of strings, and all arrays together more than the "
+                f"{self.whole} that we decode",
+                where=where,
+            )
+        self.left -= size
+
+
 class Items:
     """Reads and decodes the items of an array once, then keeps them.
 
     Items of nested arrays come as one flat sequence, in file order: rules that look
     for a string find it however deep it is. More than ``most`` items would take
-    hundreds of megabytes and are a LimitError.
+    hundreds of megabytes and are a LimitError; so are more bytes than ``allowance`` has.
     """
 
     __slots__ = (
+        "_allowance",
         "_count",
         "_end",
         "_found",
@@ -79,6 +99,7 @@ class Items:
         item_type: ValueType,
         count: int,
         most: int,
+        allowance: Allowance,
         index: StringIndex | None = None,
     ) -> None:
         self._source = source
@@ -88,6 +109,7 @@ class Items:
         self._item_type = item_type
         self._count = count
         self._most = most
+        self._allowance = allowance
         self._items: tuple[Scalar, ...] | None = None
         #: Of those that were looked at when they were passed.
         self._index = index
@@ -96,6 +118,8 @@ class Items:
     def __call__(self) -> Sequence[Scalar]:
         """Return the items; AuditError where the file can't be read any more."""
         if self._items is None:
+            if self._item_type in (ValueType.STRING, ValueType.ARRAY):
+                self._allowance.spend(self._end - self._offset, self._where())
             self._items = tuple(self._read())
         return self._items
 
@@ -133,9 +157,11 @@ class Items:
                 begin = (part.at(offset) for offset in _begins(data, starts))
                 chosen.update(part.first + each for each in begin if each is not None)
                 for each in sorted(chosen):
-                    text = data[part.where(each - part.first)]
-                    found[each] = text.decode("utf-8", "surrogateescape")
-            self._found.update(found)
+                    if each not in self._found:
+                        text = data[part.where(each - part.first)]
+                        self._allowance.spend(len(text), self._where())
+                        self._found[each] = text.decode("utf-8", "surrogateescape")
+                    found[each] = self._found[each]
         return found
 
     def _indexed(self) -> StringIndex:
@@ -179,8 +205,11 @@ class Items:
         if items > self._most:
             raise LimitError(
                 f"the array has {items} items, more than the {self._most} that we unpack",
-                where=Where(file=self._source.name, offset=self._offset),
+                where=self._where(),
             )
+
+    def _where(self) -> Where:
+        return Where(file=self._source.name, offset=self._offset)
 
 
 def _begins(data: bytes, starts: tuple[str, ...]) -> list[int]:

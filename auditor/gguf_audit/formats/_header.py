@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from gguf_audit.errors import AuditError, UnsupportedError
 from gguf_audit.extents import data_end, padded, tensor_bytes
-from gguf_audit.formats._arrays import SIZES, STRUCTS, Items
+from gguf_audit.formats._arrays import SIZES, STRUCTS, Allowance, Items
 from gguf_audit.formats._cursor import Cursor
 from gguf_audit.formats._foreign import FOREIGN_BYTES, foreign, known_kind
 from gguf_audit.formats._strings import LENGTH_BYTES, ByteOrder, StringIndex
@@ -103,6 +103,7 @@ class _Header:
         self._cursor = Cursor(source, limit=limits.header_bytes)
         self._string_bytes = limits.string_bytes
         self._strings = limits.array_strings
+        self._allowance = Allowance(limits.decoded_bytes)
         self._nested_arrays = limits.nested_arrays
         self._types: dict[int, TensorType] = {}
 
@@ -276,6 +277,7 @@ class _Header:
             item_type=item_type,
             count=count,
             most=self._limits.array_strings,
+            allowance=self._allowance,
             index=index,
         )
         return Array(
