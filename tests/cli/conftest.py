@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +104,14 @@ def run(
 
 @pytest.fixture
 def spawn(models: Path, environment: dict[str, str], command: list[str]) -> Callable[..., Done]:
-    """Return a function that runs the command among the models, as a process."""
+    """Return a function that runs the command among the models, as a process.
 
-    def spawn(*arguments: str, **more: str) -> Done:
+    ``before`` are the words of what starts it.
+    """
+
+    def spawn(*arguments: object, before: Sequence[str] = (), **more: str) -> Done:
         return subprocess.run(
-            [*command, *arguments],
+            [*before, *command, *map(str, arguments)],
             cwd=models,
             env={**environment, **more},
             capture_output=True,

@@ -114,7 +114,7 @@ def test_the_code_of_finished_work() -> None:
     [
         (KeyboardInterrupt(), 130, ""),
         (MalformedError("cut\x1b"), 3, "gguf-audit: cut\\x1b\n"),
-        (OSError(28, "No space left"), 3, "gguf-audit: [Errno 28] No space left\n"),
+        (OSError(28, "No space left"), 3, "gguf-audit: No space left\n"),
         (
             ValueError("oops\n"),
             3,

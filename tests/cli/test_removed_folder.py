@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 from collections.abc import Callable
@@ -15,20 +16,9 @@ Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
-def nowhere(models: Path, environment: dict[str, str], command: list[str]) -> Callable[..., Done]:
+def nowhere(spawn: Callable[..., Done]) -> Callable[..., Done]:
     """Return a function that runs the command in a folder that is not there any more."""
-
-    def nowhere(*arguments: object, **more: str) -> Done:
-        return subprocess.run(
-            ["sh", "-c", REMOVED, "sh", *command, *map(str, arguments)],
-            cwd=models,
-            env={**environment, **more},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-        )
-
-    return nowhere
+    return functools.partial(spawn, before=("sh", "-c", REMOVED, "sh"))
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,8 @@ def _reason(error: Exception) -> str:
     match error:
         case AuditError():
             return error.message
+        case OSError(strerror=str(why), filename=path):
+            return why if path is None else f"{why}: {str(path)!r}"
         case OSError():
             return str(error)
         case _:
