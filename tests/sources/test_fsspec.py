@@ -112,6 +112,17 @@ def test_one_that_ends_its_process_is_not_asked_again(install: Install) -> None:
     assert other.open("m.gguf").size == 1 << 22
 
 
+def test_a_listing_that_unfolds_is_not_taken_over(install: Install) -> None:
+    install("    def ls(self, path, **named): return [self.info('x' * (1 << 20) + '.gguf')] * 65")
+    assert LIMITS.fsspec_excess_bytes == 64 << 20
+    with pytest.raises(SourceError) as caught:
+        FsspecTree("strange://host/a").names()
+    assert caught.value.message == (
+        "can't read strange://host/a: its server sends more than it was asked for; it isn't asked"
+        " again"
+    )
+
+
 def test_several_threads_get_their_own_answers(install: Install) -> None:
     install(
         "    def cat_file(self, path, start=None, end=None): return path[-9:-5].encode() * (1 << 18)"

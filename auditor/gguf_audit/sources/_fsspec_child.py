@@ -175,6 +175,9 @@ def _respond(answers: BinaryIO, request: Mapping[str, Any]) -> None:
     if isinstance(found, bytes):
         data, size, found = found, len(found), None
     answer = json.dumps({"reason": reason, "bytes": size, "found": found}).encode("ascii")
+    if len(answer) > request["bytes"]:
+        # It unfolded after it came: whoever asks has no limit on memory.
+        os._exit(TOO_MUCH)
     answers.write(len(answer).to_bytes(LENGTH_BYTES, "big") + answer + data)
     answers.flush()
 
