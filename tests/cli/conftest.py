@@ -73,7 +73,8 @@ def environment(metadata: Path) -> dict[str, str]:
 @pytest.fixture
 def command() -> list[str]:
     """Return what starts the program."""
-    return [sys.executable, "-c", PROGRAM]
+    # As the script that is installed: the working directory is no place to import from.
+    return [sys.executable, "-P", "-c", PROGRAM]
 
 
 @pytest.fixture

@@ -182,7 +182,7 @@ def test_a_large_document_is_read_in_parts() -> None:
             "tokenizer.json is no UTF-8 at byte 48: invalid start byte",
         ),
         (
-            b'{"model": {"vocab": {"a": 0}, "merges": [["a", "b"],\n]}}',
+            b'{"model": {"vocab": {"a": 0}, "merges": [["a", "b"],\nx]}}',
             MalformedError,
             "tokenizer.json is no JSON at line 2, column 1: Expecting value",
         ),
