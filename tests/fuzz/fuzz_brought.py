@@ -43,7 +43,7 @@ from gguf_audit.verdict import PolicyFacts, Report, SubjectReport
 from gguf_audit.where import Where
 from gguf_audit_rules import load
 
-__all__ = ["KINDS", "SEEDS", "look_at", "mutated"]
+__all__ = ["SEEDS", "look_at", "mutated"]
 
 #: Nobody waits for a second try here.
 ONCE = LIMITS._replace(remote_tries=1, hub_patience_seconds=0.1, hub_bytes_per_second=1 << 40)
@@ -227,7 +227,7 @@ def _resolved(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
 _NAMES_KNOWN = SimpleNamespace(getaddrinfo=_resolved, SOCK_STREAM=socket.SOCK_STREAM)
 
 
-KINDS: Mapping[str, Callable[[bytes], None]] = {
+_KINDS: Mapping[str, Callable[[bytes], None]] = {
     "manifest": _manifest,
     "sums": _sums,
     "listing": _listing,
@@ -237,7 +237,7 @@ KINDS: Mapping[str, Callable[[bytes], None]] = {
     "readme": _readme,
     "card": _card,
 }
-_LOOKS = tuple(KINDS.values())
+_LOOKS = tuple(_KINDS.values())
 
 
 def look_at(data: bytes) -> None:
@@ -348,4 +348,4 @@ def _seeds() -> Iterator[tuple[str, str]]:
     yield "card", json.dumps({**card, **parts, "tensors": tensors})
 
 
-SEEDS = tuple(bytes([[*KINDS].index(kind)]) + text.encode() for kind, text in _seeds())
+SEEDS = tuple(bytes([[*_KINDS].index(kind)]) + text.encode() for kind, text in _seeds())
