@@ -24,7 +24,7 @@ def settled(read: Callable[[*Ts], T], *arguments: *Ts) -> Callable[[], T]:
         found = read(*arguments)
     except AuditError as error:
         why = error
-        # Else it would keep the frames of all who ask for it, and their files.
+        # Else it would keep the frames of all who have asked for it, and their files.
         why.forget()
     else:
         return lambda: found

@@ -135,13 +135,16 @@ def test_several_threads_get_their_own_answers(install: Install) -> None:
         assert list(pool.map(read, range(64))) == [f"{number:04}".encode() for number in range(64)]
 
 
-def test_one_that_says_nothing_is_given_up(install: Install) -> None:
+def test_one_that_says_nothing_is_given_up(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install("    def cat_file(self, path, **named): time.sleep(600)")
     tree = FsspecTree("strange://host/a")
     file = tree.open("m.gguf")
-    tree._limits = LIMITS._replace(
+    limits = LIMITS._replace(
         remote_seconds=0.5, remote_usual_seconds=0.25, remote_bytes_per_second=1 << 30
     )
+    monkeypatch.setattr(tree, "_limits", limits)
     with pytest.raises(SourceError, match="no answer in time"):
         file.read(0, 8)
     assert tree.traffic.idle > 0.2

@@ -166,8 +166,13 @@ class Cursor:
             self._at = begins + LENGTH_BYTES
             self.skip(at - self._at, f"{what}, string {count - left} of {count}")
 
-    def stored_strings(self, count: int, what: str) -> Iterator[Strings]:
-        """Take strings as they are stored, some at a time, each behind its 64-bit length."""
+    def stored_strings(
+        self, count: int, what: str, *, longest: int = LIMITS.string_bytes
+    ) -> Iterator[Strings]:
+        """Take strings as they are stored, some at a time, each behind its 64-bit length.
+
+        LimitError where one has more than ``longest`` bytes.
+        """
         self._check(count * LENGTH_BYTES, what)
         left = count
         while left:
@@ -178,9 +183,9 @@ class Cursor:
             self._at += found.end
             if not found.texts:  # It goes on behind the window, or claims to.
                 length = self.u64(which)
-                if LIMITS.string_bytes < length <= self.remaining:
+                if longest < length <= self.remaining:
                     raise self.over_limit(
-                        f"{which} has {length} bytes, more than the {LIMITS.string_bytes} that we read"
+                        f"{which} has {length} bytes, more than the {longest} that we read"
                     )
                 found = Strings([self.take(length, which)], [0], LENGTH_BYTES + length)
             left -= len(found.texts)

@@ -266,7 +266,8 @@ class _Header:
             self._skip_nested(count)
         elif item_type is ValueType.STRING and cursor.key == VOCABULARY_KEY:
             self._strings_fit(count)
-            index = StringIndex(cursor.stored_strings(count, "an array"))
+            longest = self._limits.string_bytes
+            index = StringIndex(cursor.stored_strings(count, "an array", longest=longest))
         else:
             self._skip_items(item_type, count)
         items = Items(
