@@ -67,7 +67,7 @@ def _place(files: Any, root: str) -> tuple[str, bool]:
 
 def _find(files: Any, path: str) -> list[str]:
     """Return the paths of all files below one; in few requests where its server can do that."""
-    kind: Any = type(files)
+    kind = files.__class__
     if getattr(kind, "_find", kind.find).__module__ in ("fsspec.asyn", "fsspec.spec"):
         return _walk(files, path)
     return list(files.find(path))
