@@ -202,6 +202,19 @@ def test_each_limit_is_enforced(
     assert message in found.message
 
 
+@pytest.mark.parametrize(
+    "key", ["general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"]
+)
+def test_a_name_is_no_longer_than_a_key(key: str) -> None:
+    longest = "n" * LIMITS.key_bytes
+    found = read_gguf(MemorySource("x", build_gguf({key: longest, "general.name": f"{longest}n"})))
+    assert found.string(key) == longest
+    refused = error_of(build_gguf({key: f"{longest}n"}))
+    assert type(refused) is LimitError
+    assert refused.message == "a name of 65536 bytes, more than 65535"
+    assert refused.where.key == key
+
+
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_token_may_be_as_long_as_a_value(tmp_path: Path, more: int) -> None:
     content = build_gguf({"tokenizer.ggml.tokens": ["a"]})

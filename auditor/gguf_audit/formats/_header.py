@@ -53,6 +53,8 @@ DEFAULT_ALIGNMENT: Final = 32
 ALIGNMENT_KEY: Final = "general.alignment"
 #: Every audit looks for tokens and for equal ones: it is indexed when it is passed.
 VOCABULARY_KEY: Final = "tokenizer.ggml.tokens"
+#: What keys and messages are made of, one after the other: no longer than a key.
+NAME_KEYS: Final = frozenset({"general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"})
 
 #: Smallest key: length, no name, type, one byte of value.
 KEY_BYTES = 8 + 4 + 1
@@ -249,6 +251,10 @@ class _Header:
         cursor = self._cursor
         length = cursor.u64("the length of a string")
         if length <= cursor.remaining:
+            if cursor.key in NAME_KEYS and length > self._limits.key_bytes:
+                raise cursor.over_limit(
+                    f"a name of {length} bytes, more than {self._limits.key_bytes}"
+                )
             if length > self._string_bytes:
                 raise cursor.over_limit(
                     f"a string of {length} bytes, and string values together exceed "
