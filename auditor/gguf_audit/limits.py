@@ -27,8 +27,8 @@ class Limits(NamedTuple):
     #: Of one file, and of all shards of a set. A mixture of experts with unstacked experts
     #: has tens of thousands.
     tensors: int = 262_144
-    #: The GGUF specification's own bound, in bytes; of the names of an architecture and of a
-    #: tokenizer too.
+    #: The GGUF specification's own bound, in bytes; of the names of an architecture, of a
+    #: tokenizer and of what is a ``type`` too.
     key_bytes: int = 65_535
     #: ``GGML_MAX_NAME`` less its terminating NUL (ggml/include/ggml.h).
     tensor_name_bytes: int = 63

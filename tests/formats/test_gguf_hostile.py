@@ -203,7 +203,15 @@ def test_each_limit_is_enforced(
 
 
 @pytest.mark.parametrize(
-    "key", ["general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"]
+    "key",
+    [
+        "general.architecture",
+        "tokenizer.ggml.model",
+        "tokenizer.ggml.pre",
+        "general.type",
+        "llama.rope.scaling.type",
+        "clip.projector_type",
+    ],
 )
 def test_a_name_is_no_longer_than_a_key(key: str) -> None:
     longest = "n" * LIMITS.key_bytes

@@ -53,7 +53,7 @@ DEFAULT_ALIGNMENT: Final = 32
 ALIGNMENT_KEY: Final = "general.alignment"
 #: Every audit looks for tokens and for equal ones: it is indexed when it is passed.
 VOCABULARY_KEY: Final = "tokenizer.ggml.tokens"
-#: What keys and messages are made of, one after the other: no longer than a key.
+#: Their values are what keys and messages are made of, one after the other.
 NAME_KEYS: Final = frozenset({"general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre"})
 
 #: Smallest key: length, no name, type, one byte of value.
@@ -251,7 +251,7 @@ class _Header:
         cursor = self._cursor
         length = cursor.u64("the length of a string")
         if length <= cursor.remaining:
-            if cursor.key in NAME_KEYS and length > self._limits.key_bytes:
+            if _is_name(cursor.key or "") and length > self._limits.key_bytes:
                 raise cursor.over_limit(
                     f"a name of {length} bytes, more than {self._limits.key_bytes}"
                 )
@@ -442,3 +442,8 @@ class _Header:
         if found is None:
             found = self._types[code] = tensor_type(code)
         return found
+
+
+def _is_name(key: str) -> bool:
+    """Tell whether a string is a name, no longer than a key: of a model's parts, of a kind."""
+    return key in NAME_KEYS or key.endswith("type")
