@@ -12,7 +12,7 @@ from typing import TypeVar, TypeVarTuple
 
 from gguf_audit.errors import AuditError
 
-__all__ = ["once", "settled"]
+__all__ = ["T", "once", "settled"]
 
 Ts = TypeVarTuple("Ts")
 T = TypeVar("T")

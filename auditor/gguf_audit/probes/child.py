@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
@@ -19,9 +18,11 @@ from typing import cast
 
 from msgspec import Struct
 
+from gguf_audit import processes
+
 __all__ = ["Bounds", "Talk", "answers_of", "talk"]
 
-_BOUNDED = Path(__file__).with_name("_bounded.py")
+_BOUNDED = Path(__file__).parents[1] / "bounded.py"
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
@@ -74,12 +75,10 @@ def talk(
         env={"LC_ALL": "C", **(environment or {})},
         start_new_session=True,
     )
-    with process:
-        try:
-            heard = _converse(process, (line, document), name, bounds)
-        finally:
-            # Also what it may have started.
-            _end(process)
+    try:
+        heard = _converse(process, (line, document), name, bounds)
+    finally:
+        processes.end(process)
     answers, complaints, reason = heard
     return Talk(
         answers=tuple(answers_of(answers)),
@@ -126,13 +125,6 @@ def _converse(
     except subprocess.TimeoutExpired:
         return bytes(heard[stdout]), bytes(heard[stderr]), f"{name} doesn't end"
     return bytes(heard[stdout]), bytes(heard[stderr]), ""
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def answers_of(answers: bytes) -> list[Mapping[str, object]]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, cast, get_args
 
+from gguf_audit import processes
 from gguf_audit.chat import (
     CONVERSATIONS,
     Analysis,
@@ -216,16 +217,8 @@ class Analyst:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                # What a broken pipe couldn't take was for nobody.
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
-        process.wait()
+        if process is not None:
+            processes.end(process)
 
 
 def _signal(number: int) -> str:

@@ -20,7 +20,6 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, BinaryIO
 
 from gguf_audit.sources._hub_http import chain_of
@@ -183,15 +182,14 @@ def _respond(answers: BinaryIO, request: Mapping[str, Any]) -> None:
 
 
 def _bound(memory_bytes: int) -> None:
-    try:
-        resource: ModuleType = importlib.import_module("resource")
-    except ImportError:  # Windows has none.
+    if sys.platform == "win32":
         return
+    import resource
+
+    from gguf_audit.bounded import bound
+
     # What is written to, not what is reserved: threads and other runtimes reserve gigabytes.
-    for what, most in ((resource.RLIMIT_DATA, memory_bytes), (resource.RLIMIT_CORE, 0)):
-        _, hard = resource.getrlimit(what)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, most))
+    bound({resource.RLIMIT_DATA: memory_bytes, resource.RLIMIT_CORE: 0})
 
 
 def _count(kind: type, name: str) -> None:

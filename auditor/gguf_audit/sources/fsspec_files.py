@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gguf_audit import processes
 from gguf_audit.errors import SourceError
 from gguf_audit.limits import LIMITS, Limits
 from gguf_audit.sources._fsspec_child import LENGTH_BYTES, TOO_MUCH, outcome
@@ -203,13 +204,7 @@ class _Process:
         if process is None or self._owner != os.getpid():
             return
         atexit.unregister(self.end)
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                # What a broken pipe couldn't take was for nobody.
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        processes.end(process)
 
 
 def _answer(process: subprocess.Popen[bytes], request: Mapping[str, object]) -> tuple[str, Any]:

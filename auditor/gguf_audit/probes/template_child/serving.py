@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from gguf_audit.probes._bounded import bound
+from gguf_audit.bounded import bound
 from gguf_audit.probes.template_child.rendering import environment, outcome_of, renderings
 from gguf_audit.probes.template_child.suspicion import examine
 

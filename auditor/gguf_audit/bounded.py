@@ -1,6 +1,6 @@
 """Bounds its own process, then becomes the script that it was given: a child's first step.
 
-Started by ``probes.child`` as ``_bounded.py SCRIPT LIMITS``, the limits in JSON:
+Started by ``probes.child`` as ``bounded.py SCRIPT LIMITS``, the limits in JSON:
 ``memory_bytes`` and ``cpu_seconds``. Imports nothing but the standard library.
 """
 
@@ -11,6 +11,8 @@ import resource
 import runpy
 import sys
 from collections.abc import Mapping
+
+__all__ = ["bound"]
 
 
 def bound(limits: Mapping[int, int]) -> None:
