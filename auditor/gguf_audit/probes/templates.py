@@ -46,7 +46,7 @@ _REMEMBERED = 16
 _ROOT = Path(__file__).parents[2]
 #: What the child runs; the folders it may import from are its arguments.
 _PROGRAM = (
-    "import sys; sys.path += sys.argv[1:];"
+    "import gc, sys; gc.disable(); sys.path += sys.argv[1:];"
     "from gguf_audit.probes.template_child.serving import serve; serve()"
 )
 _KINDS = frozenset(cast("tuple[str, ...]", get_args(SuspicionKind)))

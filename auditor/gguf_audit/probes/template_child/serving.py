@@ -9,6 +9,7 @@ conversation, and by one that says ``done``.
 from __future__ import annotations
 
 import codecs
+import gc
 import importlib
 import json
 import os
@@ -40,6 +41,9 @@ def serve() -> None:
     # jinja2 loads them when it first needs them, and by then no file can be opened.
     codecs.lookup("unicode-escape")
     importlib.import_module("jinja2.debug")
+    # What was imported is no garbage; what templates make is.
+    gc.freeze()
+    gc.enable()
     bound(
         {
             resource.RLIMIT_AS: limits["memory_bytes"],
