@@ -85,7 +85,7 @@ RULES = {
     "SEC008": "template-alters-messages: error info",
     "SEC009": "template-misplaced: error",
     "SEC010": "reference-template-unsafe: error warning",
-    "SEC011": "reference-runs-code: info",
+    "SEC011": "reference-runs-code: error info",
     "TOK001": "pre-tokenizer-missing: error info",
     "TOK002": "vocabulary-size-mismatch: error",
     "TOK003": "special-id-out-of-range: error",

@@ -4,7 +4,9 @@
 Reads `auto_map` in `config.json` and `tokenizer_config.json`: entries such as
 `owner/repo--modeling.Class` name code that is not in the checkpoint. None of it is ever run
 here. Code in the checkpoint's own repository is not reported, and many fine-tunes name that of
-their parent by right.
+their parent by right: that is for your information. A model class that belongs to none of the
+checkpoint's `architectures` is an error: a checkpoint of `LlamaForCausalLM` has no use for
+`Other`, whoever has written it.
 
 ## Why it matters
 Whoever loads the checkpoint with `trust_remote_code` runs what that repository holds on that
@@ -19,7 +21,9 @@ transformers `dynamic_module_utils.get_class_from_dynamic_module` (`repo--module
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gguf_audit.checkpoint import Json
 from gguf_audit.evidence import Conversion, Settings
@@ -29,6 +33,21 @@ from gguf_audit.where import Where
 
 KEY = "auto_map"
 SHOWN = 5
+#: What ends the part of a class's name that all classes of an architecture begin with.
+_ROLE = re.compile("For[A-Z]|LMHead|Model$")
+
+
+class Code(NamedTuple):
+    """An entry that names code of a repository."""
+
+    #: ``AutoModelForCausalLM``, say: what asks for it.
+    asked_by: str
+    repository: str
+    #: ``modeling.Class``
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.repository}--{self.name}"
 
 
 def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
@@ -39,33 +58,60 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         ("config.json", checkpoint.config),
         ("tokenizer_config.json", checkpoint.tokenizer_config),
     ):
-        owners = () if isinstance(document, Absent) else _repositories(document)
-        foreign = sorted({each for each in owners if each != checkpoint.id})
-        if foreign:
-            rest = f" (and {len(foreign) - SHOWN} more)" if len(foreign) > SHOWN else ""
-            yield Hit(
-                message=f"needs no code from elsewhere, {KEY} of the reference's {file} names "
-                f"{', '.join(foreign[:SHOWN])}{rest}",
-                where=Where(file=f"{checkpoint.id}/{file}", key=KEY),
-                actual=foreign,
-                level=Severity.INFO,
-            )
+        entries = () if isinstance(document, Absent) else _code(document)
+        foreign = [each for each in entries if each.repository != checkpoint.id]
+        if not foreign:
+            continue
+        architectures = _architectures(checkpoint.config)
+        strange = [each for each in foreign if not _belongs(each, architectures)]
+        yield Hit(
+            message=f"needs no code from elsewhere, {KEY} of the reference's {file} names "
+            + (
+                f"{_listed(map(str, strange))}, no class of {_listed(architectures)}"
+                if strange
+                else _listed(each.repository for each in foreign)
+            ),
+            where=Where(file=f"{checkpoint.id}/{file}", key=KEY),
+            actual=sorted({each.repository for each in foreign}),
+            level=Severity.ERROR if strange else Severity.INFO,
+        )
 
 
-def _repositories(document: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the repository of each entry that names one."""
+def _code(document: Mapping[str, Json]) -> Iterator[Code]:
+    """Yield each entry that names a repository."""
     entries = document.get(KEY)
-    for entry in entries.values() if isinstance(entries, dict) else ():
+    for asked_by, entry in entries.items() if isinstance(entries, dict) else ():
         # A tokenizer has two, a slow and a fast one.
         for name in entry if isinstance(entry, list) else [entry]:
             if isinstance(name, str) and "--" in name:
-                yield name.partition("--")[0]
+                repository, _, code = name.partition("--")
+                yield Code(asked_by, repository, code)
+
+
+def _architectures(config: Mapping[str, Json] | Absent) -> list[str]:
+    listed = None if isinstance(config, Absent) else config.get("architectures")
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+
+
+def _belongs(code: Code, architectures: Sequence[str]) -> bool:
+    """Tell whether it may be a class of these; of models only, others have names of their own."""
+    if not (architectures and code.asked_by.startswith("AutoModel")):
+        return True
+    name = code.name.rpartition(".")[2].lower()
+    return any(name.startswith(_ROLE.split(each)[0].lower()) for each in architectures)
+
+
+def _listed(items: Iterable[str]) -> str:
+    """Return different items, in order, and how many more there are."""
+    distinct = sorted(set(items))
+    rest = f" (and {len(distinct) - SHOWN} more)" if len(distinct) > SHOWN else ""
+    return f"{', '.join(distinct[:SHOWN])}{rest}"
 
 
 RULE = Rule(
     id="SEC011",
     name="reference-runs-code",
-    levels=(Severity.INFO,),
+    levels=(Severity.ERROR, Severity.INFO),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE}),
     any_reference=True,

@@ -28,14 +28,14 @@ def test_silent_without_a_config() -> None:
     assert list(check(conversion({}, reference=checkpoint()), SETTINGS)) == []
 
 
-def test_fires_for_code_of_another_repository() -> None:
-    config: Json = {"AutoConfig": "modeling.Own", "AutoModel": "attacker/repo--evil.Evil"}
+def test_tells_of_code_of_another_repository() -> None:
+    config: Json = {"AutoConfig": "modeling.Own", "AutoModel": "parent/repo--modeling.Own"}
     assert hits(config, {"AutoTokenizer": ["a/b--slow.A", "c/d--fast.B"]}) == [
         Hit(
             message="needs no code from elsewhere, auto_map of the reference's config.json names "
-            "attacker/repo",
+            "parent/repo",
             where=Where(file="org/model/config.json", key="auto_map"),
-            actual=["attacker/repo"],
+            actual=["parent/repo"],
             level=Severity.INFO,
         ),
         Hit(
@@ -45,4 +45,42 @@ def test_fires_for_code_of_another_repository() -> None:
             actual=["a/b", "c/d"],
             level=Severity.INFO,
         ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "code"),
+    [
+        ("LlamaForCausalLM", "longer.LlamaForCausalLM"),
+        ("JinaBertForMaskedLM", "modeling_bert.JinaBertModel"),
+        ("XLMRobertaModel", "modeling_lora.XLMRobertaLoRA"),
+        ("NewModel", "modeling.NewForTokenClassification"),
+        ("QWenLMHeadModel", "modeling_qwen.QWenModel"),
+        ("MPTForCausalLM", "modeling_mpt.mptmodel"),
+    ],
+)
+def test_a_class_of_the_architecture_is_no_error(architecture: str, code: str) -> None:
+    found = checkpoint(
+        config={"architectures": [architecture], "auto_map": {"AutoModel": f"a/b--{code}"}}
+    )
+    [hit] = check(conversion({}, reference=found), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.level, hit.actual) == (Severity.INFO, ["a/b"])
+
+
+def test_fires_for_a_model_class_that_is_none_of_the_checkpoint_s() -> None:
+    codes: Json = {
+        "AutoConfig": "parent/repo--configuration.Config",
+        "AutoModel": "attacker/repo--evil.Evil",
+        "AutoModelForCausalLM": "parent/repo--modeling.LlamaForCausalLM",
+    }
+    found = checkpoint(config={"architectures": ["LlamaForCausalLM", 5], "auto_map": codes})
+    assert list(check(conversion({}, reference=found), SETTINGS)) == [
+        Hit(
+            message="needs no code from elsewhere, auto_map of the reference's config.json names "
+            "attacker/repo--evil.Evil, no class of LlamaForCausalLM",
+            where=Where(file="org/model/config.json", key="auto_map"),
+            actual=["attacker/repo", "parent/repo"],
+            level=Severity.ERROR,
+        )
     ]
