@@ -32,6 +32,8 @@ SEEDS = (
     "{% generation %}{{ messages | map(attribute='content') | join(', ') }}{% endgeneration %}",
 )
 _PIECE = re.compile(r"\{[%{#]-?|-?[%}#]\}|'[^']*'|\w+|\s+|[^\w\s]", re.DOTALL)
+#: Characters that one change adds at most: no input is longer.
+_MOST = 1 << 16
 WORDS = (
     *(
         "for",
@@ -122,7 +124,8 @@ def mutated(data: bytes, other: bytes, seed: int) -> bytes:
                 start = chance.randrange(len(others))
                 pieces[at:at] = others[start : start + chance.randint(1, 24)]
             case 4:
-                pieces[at:at] = [pieces[at]] * chance.choice((2, 3, 64, 2048))
+                times = min(chance.choice((2, 3, 64, 2048)), _MOST // max(len(pieces[at]), 1))
+                pieces[at:at] = [pieces[at]] * times
             case _:
                 pieces[at], pieces[-1] = pieces[-1], pieces[at]
     return "".join(pieces).encode("utf-8", "surrogatepass")
