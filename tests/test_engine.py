@@ -229,7 +229,7 @@ def test_what_is_required_of_no_reference_is_told_once(model: Path, tmp_path: Pa
 
 def test_rules_on_conversions_wait_for_a_reference(model: Path) -> None:
     [skip] = audit(model, rule("AA001", hit("x"), conversion=True)).skips
-    assert (skip.kind, skip.reason) == ("not-applicable", "needs a reference: give --against")
+    assert (skip.kind, skip.reason) == ("not-applicable", "a reference is needed: give --against")
 
 
 def test_rules_on_the_file_run_without_the_reference(model: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ __all__ = [
 
 #: Nobody gave a reference. Nothing that was asked for is missing then, but people should
 #: hear what they could ask for.
-NO_REFERENCE = Absent("needs a reference: give --against")
+NO_REFERENCE = Absent("a reference is needed: give --against")
 #: Somebody did, and why it can't be had is in the errors.
 UNREAD_REFERENCE = Absent("no reference could be read")
 #: Nobody asked an installed runtime.

@@ -144,7 +144,7 @@ def test_json_holds_every_subject(run: Run) -> None:
 
 
 def test_rules_that_need_a_reference_are_counted(run: Run) -> None:
-    assert "rules: needs a reference: give --against\n" in run("check", "sound.gguf").stdout
+    assert "rules: a reference is needed: give --against\n" in run("check", "sound.gguf").stdout
 
 
 def test_quiet_and_verbose(run: Run) -> None:

@@ -282,7 +282,7 @@ def test_all_strings_that_are_decoded_share_a_limit() -> None:
         last.items()
     assert refused.value.where == Where(file="x", offset=last.offset)
     assert refused.value.message == (
-        "an array has 11 bytes of strings, and all arrays together more than the 37 that we decode"
+        "11 more bytes of strings of an array, and all arrays together exceed the 37 that we decode"
     )
     assert [*last.texts()] == [b"<zx"]
 
@@ -293,7 +293,7 @@ def test_some_strings_are_no_way_around_that_limit(how: str) -> None:
     content = build_gguf({"a": ["<ab", "<cd"]})
     array = read_gguf(MemorySource("x", content), limits=limits).array("a")
     assert array is not None
-    with pytest.raises(LimitError, match="an array has 3 bytes of strings"):
+    with pytest.raises(LimitError, match="3 more bytes of strings of an array"):
         array.some((0, 1) if how == "indexes" else (), ("<",) if how == "starts" else ())
 
 

@@ -200,7 +200,9 @@ def test_many_rules_with_one_reason_are_counted() -> None:
         for n in range(100, 114)
     )
     subject = replace(LOST, reference=None, skips=skips)
-    assert "    skipped   14 rules: needs a reference: give --against\n" in render(report(subject))
+    assert "    skipped   14 rules: a reference is needed: give --against\n" in render(
+        report(subject)
+    )
 
 
 @pytest.mark.parametrize(

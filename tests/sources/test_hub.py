@@ -303,7 +303,7 @@ def test_a_password_in_the_endpoint_is_not_shown(fake: FakeHub, tmp_path: Path) 
         ((302, {"location": "ftp://127.0.0.1/x"}, b""), "redirects to no https address"),
         ((302, {"location": "//["}, b""), "redirects to no https address"),
         ((302, {"location": "http://127.0.0.1:99999/x"}, b""), "redirects to no https address"),
-        ((302, {"location": "/again"}, b""), "redirects in a circle"),
+        ((302, {"location": "/again"}, b""), "redirects more than 5 times"),
         ((206, {"content-encoding": "gzip"}, b""), "sends compressed what it is asked for as"),
     ],
 )

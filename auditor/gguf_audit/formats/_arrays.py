@@ -60,7 +60,7 @@ class Allowance:
         """Take so many for good; LimitError where fewer are left."""
         if size > self.left:
             raise LimitError(
-                f"an array has {size} bytes of strings, and all arrays together more than the "
+                f"{size} more bytes of strings of an array, and all arrays together exceed the "
                 f"{self.whole} that we decode",
                 where=where,
             )

@@ -320,7 +320,7 @@ class Connection:
             if body is None:
                 raise self.lose(f"answers with more than the {limit_bytes} bytes asked for")
             return Answer(status=status, headers=received, body=body, commit=commit, url=url)
-        raise self.lose("redirects in a circle")
+        raise self.lose(f"redirects more than {self._limits.hub_redirects} times")
 
     def _listened(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in chunks:

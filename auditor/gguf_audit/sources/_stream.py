@@ -283,7 +283,7 @@ class Streamed:
                 continue
             self._accept(head, start, end)
             return flow
-        raise self._error("it redirects in a circle")
+        raise self._error(f"it redirects more than {self._limits.hub_redirects} times")
 
     def _ask(self, url: str, span: str) -> _Flow:
         self._requests += 1
