@@ -13,6 +13,7 @@ from gguf_audit.fields import Origin
 from gguf_audit.finding import Skip
 from gguf_audit.report.style import Detail, Style
 from gguf_audit.report.text import render
+from gguf_audit.rule import Severity
 from gguf_audit.verdict import FileSummary, SubjectReport
 from report_examples import CACHE, CONTEXT, LOST, MIB, UNREADABLE, everywhere, renamed, report
 
@@ -73,6 +74,17 @@ def test_everything_names_skips_files_and_identities() -> None:
     assert "    no match  WT001: no tensor of this type\n" in text
     assert "    identity  0123456789abcdef\n" in text
     assert "    authority llama.cpp b11434, src/models/gemma3.cpp\n" in text
+
+
+@pytest.mark.parametrize(
+    ("severity", "verdict"),
+    [(Severity.INFO, "NOT AUDITED"), (Severity.WARNING, "WARNING"), (Severity.ERROR, "ERROR")],
+)
+def test_an_info_is_no_verdict_on_what_was_not_audited(severity: Severity, verdict: str) -> None:
+    found = replace(LOST.findings[0], severity=severity)
+    half = replace(LOST, findings=(found,), errors=UNREADABLE.errors)
+    text = render(report(half), style=Style(detail=Detail.VERDICT))
+    assert text.startswith(f"{verdict}  lost.gguf: 1 {severity}, gemma3\n    not done  ")
 
 
 def test_what_was_not_audited_says_why_first() -> None:

@@ -61,6 +61,8 @@ def word(subject: SubjectReport) -> tuple[str, Paint]:
             return "NOT AUDITED", Paint.BAD
         case Status.FINDINGS:
             worst = max((finding.severity for finding in subject.findings), key=lambda s: s.rank)
+            if subject.errors and worst is Severity.INFO:
+                return "NOT AUDITED", Paint.BAD  # An info is no verdict on what nobody saw.
             return worst.value.upper(), PAINTS[worst]
         case _:
             assert_never(subject.status)
