@@ -117,6 +117,21 @@ def test_a_complaint_that_nobody_reads(start: Start, full: str, left: int, argum
     assert start(arguments.format(full=full), {}, stderr=left) == (COMPLAINED[arguments], b"")
 
 
+@pytest.mark.parametrize("arguments", ["check sound.gguf", "rules KV", "show sound.gguf"])
+def test_a_closed_stdout_is_no_success(
+    models: Path, environment: dict[str, str], command: list[str], arguments: str
+) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *command, *arguments.split()],
+        cwd=models,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    said = b"gguf-audit: can't write to stdout: it is closed\n"
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"", said)
+
+
 def test_neither_stream_takes_anything(start: Start, device: int) -> None:
     for arguments in ("--version", "rules KV101", "nonsense"):
         assert start(arguments, {}, stdout=device, stderr=device) == (3, b"")

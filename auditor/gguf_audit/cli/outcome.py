@@ -107,10 +107,10 @@ def _line(message: str, stream: TextIO | None) -> str:
 
 
 def print_out(text: str) -> None:
-    """Print to stdout; a reader that has gone away is no fault of the audit."""
+    """Print to stdout; a reader that has gone away is no fault of the audit. Raises OSError."""
     stream: TextIO | None = sys.stdout
-    if stream is None:
-        return
+    if stream is None:  # Whoever started us has closed it, and waits for nothing.
+        raise OSError("can't write to stdout: it is closed")
     with contextlib.suppress(BrokenPipeError):
         stream.write(text)
         stream.flush()
