@@ -167,6 +167,8 @@ def test_what_the_hub_gave_is_there_when_it_is_gone(
     assert (offline.revision, offline.found) == (COMMIT, "whether that commit is main isn't known")
     assert (offline.config, offline.chat_templates) == (online.config, online.chat_templates)
     assert offline.tokenizer == online.tokenizer
+    assert not isinstance(online.vocabulary, Absent)
+    assert offline.vocabulary == online.vocabulary
     assert len(fake.requests) == asked
 
 
@@ -218,6 +220,49 @@ def test_what_is_not_cached_is_not_known(
         assert found.chat_templates.reason.startswith(templates)
         assert lacks(found) == "it says nothing of chat templates"
     assert found.tensors == Absent("the weights aren't in the local Hub cache")
+
+
+@pytest.mark.parametrize(
+    ("architecture", "names", "unknown"),
+    [
+        ("GPT2LMHeadModel", ["tokenizer.json"], None),
+        ("GPT2LMHeadModel", [], "merges.txt"),
+        ("LlamaForCausalLM", ["tokenizer.json"], "tokenizer.model"),
+        ("T5EncoderModel", ["tokenizer.json"], "tokenizer.model"),
+        ("XLMRobertaModel", ["tokenizer.json"], "sentencepiece.bpe.model"),
+    ],
+)
+def test_only_files_that_decide_have_to_be_known(
+    cache: Path, architecture: str, names: list[str], unknown: str | None
+) -> None:
+    config: dict[str, Json] = {**CONFIG, "architectures": [architecture]}
+    files: dict[str, dict[str, Json] | str] = {
+        "config.json": config,
+        "tokenizer_config.json": {},
+        **dict.fromkeys(names, TOKENIZER),
+    }
+    small = {"tokenizer.json", "added_tokens.json", "special_tokens_map.json", "vocab.json"}
+    write_snapshot(cache, files, absent=tuple(small.difference(names)))
+    found = open_checkpoint("owner/model").vocabulary
+    if unknown is None:
+        assert not isinstance(found, Absent)
+        assert found.texts[:2] == ["a", "b"]
+    else:
+        assert found == Absent(f"{unknown} isn't in the local Hub cache")
+
+
+def test_all_of_a_whole_download_is_known(cache: Path) -> None:
+    files: dict[str, dict[str, Json] | str] = {**WHOLE, ".gitattributes": "", "a.safetensors": ""}
+    folder = write_snapshot(cache, files)
+    assert not isinstance(open_checkpoint("owner/model").vocabulary, Absent)
+    blobs = folder.parents[1] / "blobs"
+    blobs.mkdir()
+    (blobs / "abc.incomplete").touch()
+    unknown = Absent("added_tokens.json isn't in the local Hub cache")
+    assert open_checkpoint("owner/model").vocabulary == unknown
+    (blobs / "abc.incomplete").unlink()
+    (folder / "a.safetensors").unlink()
+    assert open_checkpoint("owner/model").vocabulary == unknown
 
 
 def test_a_template_in_a_file_that_may_exist(cache: Path) -> None:

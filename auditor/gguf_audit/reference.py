@@ -16,7 +16,12 @@ from msgspec.structs import replace
 from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import ReferenceUnavailableError, SourceError
 from gguf_audit.formats.card import find_card, list_cards
-from gguf_audit.formats.checkpoint import checkpoint_of, read_checkpoint, read_checkpoint_file
+from gguf_audit.formats.checkpoint import (
+    OPTIONAL,
+    checkpoint_of,
+    read_checkpoint,
+    read_checkpoint_file,
+)
 from gguf_audit.formats.gguf import MAGIC, open_gguf
 from gguf_audit.formats.readme import BaseModel
 from gguf_audit.gguf import Gguf
@@ -133,9 +138,12 @@ class References:
             self._hub = self._hub or Hub.of_environment()
             try:
                 tree = self._hub.pin(wanted.repo, wanted.revision)
-                return read_checkpoint(tree, id=wanted.repo, revision=tree.commit, origin="hub")
+                found = read_checkpoint(tree, id=wanted.repo, revision=tree.commit, origin="hub")
             except HubUnavailableError as error:
                 why = error.message
+            else:
+                tree.remember(OPTIONAL)
+                return found
         return self._cached(wanted, why) or self._built_in(reference, wanted, why)
 
     def _cached(self, wanted: HubId, why: str) -> Checkpoint | None:

@@ -12,7 +12,7 @@ import pytest
 
 from gguf_audit.checkpoint import StoredTensor
 from gguf_audit.errors import LimitError, MalformedError, SourceError
-from gguf_audit.formats.checkpoint import read_checkpoint
+from gguf_audit.formats.checkpoint import OPTIONAL, read_checkpoint
 from gguf_audit.formats.safetensors import read_header, read_tensors
 from gguf_audit.limits import LIMITS
 from gguf_audit.sources.hub import Hub, HubUnavailableError
@@ -108,6 +108,15 @@ def test_a_listing_without_sizes_is_enough(fake: FakeHub, hub: Hub) -> None:
     assert tree.open("model.safetensors").size == fake.files["model.safetensors"].size
     assert len(read_header(tree.open("model.safetensors"))) == 1
     assert json.loads(tree.open("config.json").read(0, fake.files["config.json"].size)) == CONFIG
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONAL))
+def test_every_file_that_a_reference_may_have_is_fetched(
+    fake: FakeHub, hub: Hub, name: str
+) -> None:
+    fake.files[name] = content(b"what it holds")
+    file = hub.pin("owner/model").open(name)
+    assert file.read(0, file.size) == b"what it holds"
 
 
 def test_weights_are_never_fetched(fake: FakeHub, hub: Hub) -> None:

@@ -59,7 +59,7 @@ def test_knows_which_files_are_not_there(tmp_path: Path) -> None:
     write_snapshot(tmp_path, {"config.json": CONFIG}, absent=("chat_template.jinja",))
     found = find_snapshot("owner/model", None, cache=tmp_path)
     assert found is not None
-    assert found.absent == {"chat_template.jinja"}
+    assert found.absent == frozenset({"chat_template.jinja"})
 
 
 @pytest.mark.parametrize(

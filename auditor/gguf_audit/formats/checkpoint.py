@@ -32,7 +32,7 @@ from gguf_audit.formats.tokenizer import (
     has_vocabulary,
     read_tokenizer,
 )
-from gguf_audit.formats.vocabulary import read_vocabulary, stored_vocabulary
+from gguf_audit.formats.vocabulary import deciding_files, read_vocabulary, stored_vocabulary
 from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
 from gguf_audit.once import once
@@ -41,11 +41,17 @@ from gguf_audit.sources import ByteSource, Tree
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 
-__all__ = ["checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
+__all__ = ["OPTIONAL", "checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
 
 _CONFIG = "config.json"
 _JINJA = "chat_template.jinja"
 _ADDITIONAL = "additional_chat_templates"
+#: What a checkpoint may have beside its config.json: where one of them isn't, that counts.
+OPTIONAL = VOCABULARIES | {
+    *("generation_config.json", TOKENIZER, "tokenizer_config.json", "added_tokens.json"),
+    *("special_tokens_map.json", "tekken.json", _JINJA, "chat_template.json"),
+    *("processor_config.json", "preprocessor_config.json", "modules.json"),
+}
 #: Name of a special token -> how its key in a GGUF spells it (gguf-py/gguf/constants.py).
 _STORED = {
     "bos": "bos",
@@ -242,8 +248,7 @@ def _vocabulary(
     tokenizer_config: Mapping[str, Json] | Absent,
 ) -> Vocabulary | Absent:
     # Which files there are decides what the converter reads.
-    wanted = (TOKENIZER, "tokenizer_config.json", *VOCABULARIES, "added_tokens.json")
-    unknown = files.unknown(*wanted)
+    unknown = files.unknown(*deciding_files(config, files.names))
     if unknown is not None:
         return Absent(files.missing(unknown))
     if not has_vocabulary(files.names):

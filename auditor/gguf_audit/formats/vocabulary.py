@@ -20,13 +20,14 @@ from gguf_audit.errors import MalformedError
 from gguf_audit.formats._departures import vocabulary_size
 from gguf_audit.formats._schemes import Scheme, Source, scheme_of
 from gguf_audit.formats._switches import switches_of
+from gguf_audit.formats._tokenizer_json import TOKENIZER
 from gguf_audit.gguf import Gguf
 from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.text_model import class_of
 from gguf_audit.where import Where
 
-__all__ = ["read_vocabulary", "stored_vocabulary"]
+__all__ = ["deciding_files", "read_vocabulary", "stored_vocabulary"]
 
 #: ``TokenType`` (gguf-py/gguf/constants.py); 0 stands for any.
 _ANY, _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(7)
@@ -46,8 +47,32 @@ _SHOWN = frozenset(
 )
 _NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 _MODEL = "tokenizer.model"
+#: Files that are asked for before tokenizer.json, or instead of it.
+_PIECES_OF: Mapping[Source, tuple[str, ...]] = {
+    Source.SENTENCEPIECE: (_MODEL,),
+    Source.PHI3: (_MODEL,),
+    Source.UNIGRAM: (_MODEL, "spiece.model"),
+    Source.XLM_ROBERTA: ("sentencepiece.bpe.model",),
+}
+_WITHOUT_JSON = ("vocab.json", "merges.txt", "vocab.txt", "tekken.json")
 #: Of an id, as a key of JSON.
 _ID_DIGITS = 10
+
+
+def deciding_files(config: Mapping[str, Json], names: frozenset[str]) -> Iterator[str]:
+    """Yield the files without which nobody knows what ``read_vocabulary`` would return.
+
+    ``names`` are those that are there; of others it may not be known.
+    """
+    yield from (TOKENIZER, "tokenizer_config.json", "added_tokens.json")
+    for source in scheme_of(class_of(config)).sources:
+        for name in _PIECES_OF.get(source, ()):
+            yield name
+            if name in names:
+                return
+    yield "special_tokens_map.json"
+    if TOKENIZER not in names:
+        yield from _WITHOUT_JSON
 
 
 def read_vocabulary(
@@ -67,7 +92,7 @@ def read_vocabulary(
     if not isinstance(tokenizer_config, Absent):
         settings = tokenizer_config
     maker = _Maker(files=files, config=config, settings=settings)
-    if "tekken.json" in files.names and "tokenizer.json" not in files.names:
+    if TOKENIZER not in files.names and "tekken.json" in files.names:
         return Absent("tekken.json is read by mistral-common")
     for source in scheme.sources:
         made = maker.make(source)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,15 @@ from gguf_audit.sources._names import contained
 from gguf_audit.sources.local import FileSource, LocalTree
 from gguf_audit.whole import replacing
 
-__all__ = ["COMMIT", "Snapshot", "cache_folder", "find_snapshot", "is_download", "keep"]
+__all__ = [
+    "COMMIT",
+    "Snapshot",
+    "cache_folder",
+    "find_snapshot",
+    "is_download",
+    "keep",
+    "keep_absent",
+]
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 #: A ref holds a commit and perhaps a line break.
@@ -31,8 +39,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     commit: str
     tree: LocalTree
-    #: Files that the commit is known not to have; of others nobody knows.
-    absent: frozenset[str]
+    #: Files that the commit is known not to have; of others nobody knows. ``None`` where all
+    #: that it has is here.
+    absent: frozenset[str] | None
     #: False where no ref tells which commit was meant, and this is the newest one here.
     meant: bool
 
@@ -96,9 +105,24 @@ def find_snapshot(
         tree = LocalTree(folder / "snapshots" / commit, follow_links=True)
         missing = folder / ".no_exist" / commit
         absent = frozenset(LocalTree(missing).names()) if missing.is_dir() else frozenset[str]()
+        whole = _is_whole(folder, commit)
     except (OSError, AuditError):
         return None  # An unreadable cache has nothing for us.
-    return Snapshot(commit=commit, tree=tree, absent=absent, meant=meant)
+    return Snapshot(commit=commit, tree=tree, absent=None if whole else absent, meant=meant)
+
+
+def _is_whole(folder: Path, commit: str) -> bool:
+    """Tell whether a commit was downloaded with everything that it has.
+
+    Only who wants all of it gets a ``.gitattributes``, and weights with it; a download that
+    goes on, or broke off, leaves an unfinished blob.
+    """
+    snapshot = folder / "snapshots" / commit
+    return (
+        (snapshot / ".gitattributes").exists()
+        and any(snapshot.glob("*.safetensors"))
+        and not any((folder / "blobs").glob("*.incomplete"))
+    )
 
 
 def keep(content: bytes, repo: str, commit: str, name: str, *, cache: Path) -> None:
@@ -113,6 +137,15 @@ def keep(content: bytes, repo: str, commit: str, name: str, *, cache: Path) -> N
         if not os.path.lexists(path):
             with replacing(path) as unfinished:
                 unfinished.write_bytes(content)
+
+
+def keep_absent(names: Iterable[str], repo: str, commit: str, *, cache: Path) -> None:
+    """Note of files that a commit doesn't have them, as huggingface_hub does."""
+    folder = _folder_of(repo, cache) / ".no_exist" / commit
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (folder / contained(name)).touch()
 
 
 def _folder_of(repo: str, cache: Path) -> Path:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,14 @@ from msgspec.json import Decoder
 
 from gguf_audit.errors import AuditError, SourceError
 from gguf_audit.limits import LIMITS, Limits
-from gguf_audit.sources._hub_cache import COMMIT, Snapshot, cache_folder, find_snapshot, keep
+from gguf_audit.sources._hub_cache import (
+    COMMIT,
+    Snapshot,
+    cache_folder,
+    find_snapshot,
+    keep,
+    keep_absent,
+)
 from gguf_audit.sources._hub_http import Answer, Connection, HubUnavailableError, Refusal
 from gguf_audit.sources._names import contained
 from gguf_audit.sources._stream import Address, Streamed, Traffic
@@ -55,7 +62,8 @@ Read = TypeVar("Read")
 
 _DEFAULT_ENDPOINT = "https://huggingface.co"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
-_METADATA = (".json", ".jinja", "README.md")
+#: Of configurations, templates, vocabularies and the model card.
+_METADATA = (".json", ".jinja", ".model", ".txt", "README.md")
 _WEIGHTS = ".safetensors"
 _GGUF = ".gguf"
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})", re.ASCII)
@@ -244,6 +252,11 @@ class HubTree:
             raise self._error(name, f"it has {found} bytes, the Hub lists {size}")
         keep(answer.body, self._repo, self.commit, name, cache=self._hub.cache)
         return answer.body
+
+    def remember(self, names: Iterable[str]) -> None:
+        """Leave in the Hub cache which of these files there aren't, for who has no network."""
+        absent = [name for name in names if name not in self._entries]
+        keep_absent(absent, self._repo, self.commit, cache=self._hub.cache)
 
     def each(
         self, names: Sequence[str], read: Callable[[ByteSource], Read]
