@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
@@ -170,6 +171,16 @@ class FakeHub:
 
 def _etag(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
+
+
+def hub_of(folder: Path) -> FakeHub:
+    """Return a Hub that has the files of a folder, those of its sub-folders among them."""
+    files = {
+        str(path.relative_to(folder)): content(path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    return FakeHub(files=files)
 
 
 def go_online(monkeypatch: pytest.MonkeyPatch, *, endpoint: str, home: str) -> None:

@@ -21,8 +21,9 @@ from gguf_audit.reference import References, open_checkpoint
 from gguf_audit.sources.hub import Hub
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit_rules import load
-from hub_server import FakeHub, Served, always, content, go_online, hang, safetensors
+from hub_server import FakeHub, Served, always, content, go_online, hang, hub_of, safetensors
 from rule_subjects import LLAMA
+from vocabulary_pairs import CHECKPOINTS, write_checkpoint
 
 TOKENIZER: dict[str, Json] = {
     "model": {"vocab": {"a": 0, "b": 1}},
@@ -170,6 +171,24 @@ def test_what_the_hub_gave_is_there_when_it_is_gone(
     assert not isinstance(online.vocabulary, Absent)
     assert offline.vocabulary == online.vocabulary
     assert len(fake.requests) == asked
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_repository_says_what_its_folder_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_checkpoint(tmp_path / "hf", name)
+    local = open_checkpoint(str(folder))
+    with Served(hub_of(folder)) as fake:
+        go_online(monkeypatch, endpoint=fake.url, home=str(tmp_path / "home"))
+        remote = open_checkpoint("owner/model")
+        assert (remote.origin, remote.vocabulary) == ("hub", local.vocabulary)
+        assert (remote.tokenizer, remote.tensors) == (local.tokenizer, local.tensors)
+        assert remote.chat_templates == local.chat_templates
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    offline = open_checkpoint("owner/model")
+    assert (offline.origin, offline.vocabulary) == ("cache", local.vocabulary)
+    assert (offline.tokenizer, offline.chat_templates) == (local.tokenizer, local.chat_templates)
 
 
 # What a part of a snapshot can and can't tell

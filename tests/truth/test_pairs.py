@@ -13,6 +13,7 @@ from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Rule, Severity
 from gguf_audit.verdict import SubjectReport
 from gguf_audit_rules import load
+from hub_server import Served, go_online, hub_of
 
 pytestmark = pytest.mark.truth
 
@@ -53,9 +54,9 @@ def invented() -> frozenset[str]:
 INVENTED = invented() | {"smolvlm"}
 
 
-def audited(file: Path) -> SubjectReport:
-    report = audit_targets([str(file)], Mandate(against=str(file.parent / "hf"), rules=RULES))
-    [subject] = report.subjects
+def audited(file: Path, against: str | None = None) -> SubjectReport:
+    reference = against or str(file.parent / "hf")
+    [subject] = audit_targets([str(file)], Mandate(against=reference, rules=RULES)).subjects
     return subject
 
 
@@ -71,6 +72,26 @@ def test_a_right_conversion_raises_no_alarm(file: Path) -> None:
     assert alarms == []
     assert [error for error in subject.errors if error.code not in UNCOVERED] == []
     assert [skip for skip in subject.skips if skip.kind in ("crashed", "limit")] == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
+def test_a_repository_says_what_its_folder_says(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = audited(file)
+    with Served(hub_of(file.parent / "hf")) as fake:
+        go_online(monkeypatch, endpoint=fake.url, home=str(tmp_path))
+        remote = audited(file, fake.repo)
+    assert remote.reference is not None
+    assert remote.reference.origin == "hub"
+    assert told(remote) == told(local)
+
+
+def told(subject: SubjectReport) -> tuple[object, ...]:
+    """Return what is said of a file, but for what the reference is called."""
+    found = sorted((each.rule, str(each.severity), each.where.key) for each in subject.findings)
+    skips = sorted((skip.rule, skip.kind) for skip in subject.skips)
+    return found, skips, sorted(error.code for error in subject.errors), subject.cache
 
 
 def test_every_conversion_is_covered() -> None:
