@@ -196,6 +196,8 @@ class NonFinite(Struct, frozen=True, kw_only=True):
     count: int
     #: Of those that are minus infinity.
     lowest: int
+    #: Of those that are plus infinity; what is left is NaN.
+    highest: int
 
 
 def _unread(file: FileFacts, tensor: Tensor) -> Absent:

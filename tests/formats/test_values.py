@@ -73,12 +73,12 @@ def test_what_is_not_finite_is_found_in_every_type(type_: str, byte_order: ByteO
     assert non_finite(type_, finite, byte_order) is None
     for value in (INF, -INF):
         assert non_finite(type_, (*finite, value), byte_order) == NonFinite(
-            index=5, value=value, count=1, lowest=int(value < 0)
+            index=5, value=value, count=1, lowest=int(value < 0), highest=int(value > 0)
         )
-    found = non_finite(type_, (*finite, NAN, -INF, 1.0, -INF), byte_order)
+    found = non_finite(type_, (*finite, NAN, -INF, 1.0, INF, -INF), byte_order)
     assert isinstance(found, NonFinite)
     assert math.isnan(found.value)
-    assert (found.index, found.count, found.lowest) == (5, 3, 2)
+    assert (found.index, found.count, found.lowest, found.highest) == (5, 4, 2, 1)
 
 
 @pytest.mark.parametrize("bits", [0x7F800001, 0xFF800001, 0x7FC00000, 0xFFFFFFFF])

@@ -72,15 +72,16 @@ def read_non_finite(
     if tensor.type.name == "BF16":
         data = _widened(data, order)
     found: tuple[int, float] | None = None
-    count = lowest = 0
+    count = lowest = highest = 0
     for index, (value,) in enumerate(iter_unpack(order + form.code, data)):
         if not math.isfinite(value):
             found = found or (index, value)
             count += 1
             lowest += value == -math.inf
+            highest += value == math.inf
     if found is None:
         return None
-    return NonFinite(index=found[0], value=found[1], count=count, lowest=lowest)
+    return NonFinite(index=found[0], value=found[1], count=count, lowest=lowest, highest=highest)
 
 
 def _data(

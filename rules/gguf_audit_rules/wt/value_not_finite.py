@@ -8,7 +8,8 @@ are not looked at**, nor is anything but the header of a remote file; `-v` tells
 were, and `llama-cli --check-tensors` looks at all of them.
 
 Left alone are minus infinity in an attention sink or in a router's bias, which says *never*,
-and the statistics in an importance matrix, which nothing computes with.
+infinite bounds of an encoder's linear layers (`v.blk.0.attn_q.input_max` of Gemma 4), which say
+*not clipped*, and the statistics in an importance matrix, which nothing computes with.
 
 ## Why it matters
 llama.cpp loads the file without a word and computes with it: one NaN in a norm makes every
@@ -42,6 +43,8 @@ FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 STATISTICS = ".stats"
 #: Goes into a softmax or into the choice of experts, where minus infinity excludes.
 EXCLUDING = re.compile(r".*\.(?:attn_sinks\.weight|exp_probs_b\.bias)")
+#: What ``Gemma4ClippableLinear`` clamps to, of linear layers of projectors (tools/mtmd/clip.cpp).
+BOUND = re.compile(r"(?:v|a|mm)\..+\.(?:input|output)_(?:min|max)")
 MIB = 1 << 20
 
 
@@ -87,8 +90,11 @@ def _small(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
 
 
 def _is_legal(tensor: Tensor, found: NonFinite) -> bool:
-    excludes = found.count == found.lowest and EXCLUDING.fullmatch(tensor.name) is not None
-    return excludes or tensor.name.endswith(STATISTICS)
+    if EXCLUDING.fullmatch(tensor.name):
+        return found.count == found.lowest
+    if BOUND.fullmatch(tensor.name):
+        return found.count == found.lowest + found.highest
+    return tensor.name.endswith(STATISTICS)
 
 
 def _hit(model: Model, wrong: list[tuple[Tensor, NonFinite]], looked: list[Tensor]) -> Hit:

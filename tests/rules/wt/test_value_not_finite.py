@@ -74,6 +74,17 @@ def test_silent_where_minus_infinity_says_never(name: str) -> None:
         assert hit.where.tensor == name
 
 
+@pytest.mark.parametrize("bound", ["input_min", "input_max", "output_min", "output_max"])
+def test_silent_where_infinity_says_not_clipped(bound: str) -> None:
+    name = f"v.blk.1.attn_q.{bound}"
+    assert found([floats(name, INF), floats(f"a.blk.0.ffn_up.{bound}", -INF)]) == []
+    [hit] = found([floats(f"v.blk.0.attn_q.{bound}", -INF), floats(name, INF, NAN)])
+    assert isinstance(hit, Hit)
+    assert (hit.where.tensor, hit.also) == (name, (name,))
+    # No such thing exists in a language model.
+    assert len(found([floats(f"blk.0.attn_q.{bound}", INF)])) == 1
+
+
 def test_silent_about_statistics_in_an_importance_matrix() -> None:
     assert found([floats("blk.0.attn_q.weight.stats", NAN, INF)]) == []
     assert len(found([floats("blk.0.attn_q.weight.in_sum2", NAN, INF)])) == 1
