@@ -6,6 +6,7 @@ import pytest
 
 from gguf_audit.repairing import fix_command
 from gguf_audit.rule import (
+    Advice,
     Reconvert,
     RemoveKey,
     Repair,
@@ -55,6 +56,8 @@ def command(repair: Repair, *, file: str = "m.gguf", rewritable: bool = True) ->
         (SetArray(key="tokenizer.ggml.scores", items=(0.0,)), "reconvert"),
         (Reconvert(), "reconvert"),
         (Reconvert(hint="why"), "reconvert (why)"),
+        (Reconvert(first="look again"), "look again; else reconvert"),
+        (Advice(text="hf upload o/r m.gguf"), "hf upload o/r m.gguf"),
         (Replace(), "fetch the file again"),
     ],
 )

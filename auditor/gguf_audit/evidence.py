@@ -253,6 +253,10 @@ class UploadedFile(Struct, frozen=True, kw_only=True):
 class UploadSubject(Struct, frozen=True, kw_only=True):
     """A repository, and the folder that it was uploaded from."""
 
+    #: As it was named.
     repository: str
+    #: ``owner/name``, and the branch or tag that was named.
+    repo: str
+    revision: str | None = None
     folder: str
     files: tuple[UploadedFile, ...]

@@ -7,6 +7,7 @@ import shlex
 from typing import assert_never
 
 from gguf_audit.rule import (
+    Advice,
     Reconvert,
     RemoveKey,
     Repair,
@@ -38,9 +39,11 @@ def repair_to_dict(repair: Repair) -> dict[str, object]:
         case SetChatTemplate():
             return {"kind": "set-chat-template"}
         case Reconvert():
-            return {"kind": "reconvert", "hint": repair.hint}
+            return {"kind": "reconvert", "hint": repair.hint or repair.first}
         case Replace():
             return {"kind": "replace"}
+        case Advice():
+            return {"kind": "advice", "text": repair.text}
         case _:
             assert_never(repair)
 
@@ -51,7 +54,7 @@ _PLAIN_KEY = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
-    """Return the command that carries out a repair, or ``reconvert``.
+    """Return the command that carries out a repair, ``reconvert``, or what else to do.
 
     ``gguf-set-metadata`` changes an existing scalar in place; ``gguf-new-metadata``
     writes a new file and knows special ids, the pre-tokenizer, the template and
@@ -62,6 +65,10 @@ def fix_command(repair: Repair, *, file: str, rewritable: bool) -> str:
     match repair:
         case Replace():
             return "fetch the file again"
+        case Advice():
+            return repair.text
+        case Reconvert() if repair.first:
+            return f"{repair.first}; else reconvert"
         case Reconvert() if repair.hint:
             return f"reconvert ({repair.hint})"
         case Reconvert():

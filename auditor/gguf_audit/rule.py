@@ -128,17 +128,25 @@ class SetChatTemplate(Struct, frozen=True, kw_only=True):
 class Reconvert(Struct, frozen=True, kw_only=True):
     """Only a new conversion helps."""
 
-    #: Why nothing cheaper does, or what to do before; "" where that is plain.
+    #: Why nothing cheaper does, or what else might; "" where that is plain.
     hint: str = ""
+    #: What to do before, and only convert again where that wasn't it; "" for nothing.
+    first: str = ""
 
 
 class Replace(Struct, frozen=True, kw_only=True):
     """The bytes are gone: fetch or copy the file again."""
 
 
+class Advice(Struct, frozen=True, kw_only=True):
+    """Something else than this file is to be changed: what to do, or the command for it."""
+
+    text: str
+
+
 #: What is done to a file as it is.
 Rewritten = SetKey | SetArray | RemoveKey | SetSpecialId | SetPreTokenizer | SetChatTemplate
-Repair = Rewritten | Reconvert | Replace
+Repair = Rewritten | Reconvert | Replace | Advice
 
 
 class Hit(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from gguf_audit.evidence import UploadedFile, UploadSubject
 from gguf_audit.sources import FileSource, LocalTree
 from gguf_audit.sources.digest import file_sha256
 from gguf_audit.sources.hub import HubTree
+from gguf_audit.sources.hub_ids import hub_id, hub_reference
 
 __all__ = ["compared", "same"]
 
@@ -29,7 +30,14 @@ def compared(tree: HubTree, name: str, folder: str) -> UploadSubject:
     both = {file for file in listed if _is_model(file) or (tree.sha256(file) and file in local)}
     names = sorted(both | {file for file in local if _is_model(file)})
     files = [_compared(tree, file, local.get(file), listed=file in listed) for file in names]
-    return UploadSubject(repository=name, folder=folder, files=tuple(files))
+    named = hub_id(hub_reference(name) or "")
+    return UploadSubject(
+        repository=name,
+        repo=tree.repo,
+        revision=None if named is None else named.revision,
+        folder=folder,
+        files=tuple(files),
+    )
 
 
 def same(subject: UploadSubject) -> dict[str, str]:

@@ -61,6 +61,11 @@ def test_an_upload_that_is_not(run: Run, fake: FakeHub, models: Path) -> None:
         ("PKG020", "error", "sound.gguf"),
         ("PKG020", "error", "sub/left.gguf"),
     ]
+    assert [each["fix"] for each in findings] == [
+        None,
+        "hf upload owner/model ./sound.gguf sound.gguf",
+        "hf upload owner/model ./sub/left.gguf sub/left.gguf",
+    ]
     assert done.returncode == 1
     assert run(*MATCHES, "--select", "KV", HF_HUB_OFFLINE="0").returncode == 1
 

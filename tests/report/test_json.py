@@ -24,7 +24,9 @@ REPAIRS: list[rule.Repair] = [
     rule.SetPreTokenizer(name="qwen2"),
     rule.SetChatTemplate(template="{{ x }}"),
     rule.Reconvert(hint="why"),
+    rule.Reconvert(first="what before"),
     rule.Replace(),
+    rule.Advice(text="what to do"),
 ]
 
 

@@ -164,7 +164,7 @@ class HubTree:
     ) -> None:
         """Take what ``Hub.pin`` has found out."""
         self._hub = hub
-        self._repo = repo
+        self.repo = repo
         self._entries = entries
         self.commit = commit
         #: What the listing and the headers of GGUF files have cost.
@@ -173,7 +173,7 @@ class HubTree:
     @property
     def identity(self) -> str:
         """The repository and its commit."""
-        return f"{self._repo}@{self.commit}"
+        return f"{self.repo}@{self.commit}"
 
     def names(self, folder: str = "") -> Sequence[str]:
         """Return the names in it, or in a sub-folder of it, sorted."""
@@ -208,7 +208,7 @@ class HubTree:
 
     def _cached(self, name: str, size: int | None) -> FileSource | None:
         """Return a file that was downloaded once; of another size it wasn't."""
-        snapshot = find_snapshot(self._repo, self.commit, cache=self._hub.cache)
+        snapshot = find_snapshot(self.repo, self.commit, cache=self._hub.cache)
         if snapshot is None:
             return None
         try:
@@ -231,7 +231,7 @@ class HubTree:
 
     def _explained(self, refusal: Refusal) -> str | None:
         if refusal.word or refusal.status in (401, 403):
-            return self._hub.explained(refusal, self._repo, self.commit).message
+            return self._hub.explained(refusal, self.repo, self.commit).message
         return None
 
     def download(self, name: str, size: int | None) -> bytes:
@@ -245,18 +245,18 @@ class HubTree:
                 expected_bytes=limits.config_bytes if size is None else size,
             )
         except Refusal as refusal:
-            raise self._hub.explained(refusal, self._repo, self.commit) from None
+            raise self._hub.explained(refusal, self.repo, self.commit) from None
         self._check_commit(name, answer)
         found = len(answer.body)
         if size not in (None, found):
             raise self._error(name, f"it has {found} bytes, the Hub lists {size}")
-        keep(answer.body, self._repo, self.commit, name, cache=self._hub.cache)
+        keep(answer.body, self.repo, self.commit, name, cache=self._hub.cache)
         return answer.body
 
     def remember(self, names: Iterable[str]) -> None:
         """Leave in the Hub cache which of these files there aren't, for who has no network."""
         absent = [name for name in names if name not in self._entries]
-        keep_absent(absent, self._repo, self.commit, cache=self._hub.cache)
+        keep_absent(absent, self.repo, self.commit, cache=self._hub.cache)
 
     def each(
         self, names: Sequence[str], read: Callable[[ByteSource], Read]
@@ -301,7 +301,7 @@ class HubTree:
                     answer = get(at)
             answer = answer or get(self._url(name))
         except Refusal as refusal:
-            raise self._hub.explained(refusal, self._repo, self.commit) from None
+            raise self._hub.explained(refusal, self.repo, self.commit) from None
         self._check_commit(name, answer)
         return answer
 
@@ -311,7 +311,7 @@ class HubTree:
 
     def _url(self, name: str) -> str:
         endpoint = self._hub.connection.endpoint
-        return f"{endpoint}/{quote(self._repo)}/resolve/{self.commit}/{quote(name)}"
+        return f"{endpoint}/{quote(self.repo)}/resolve/{self.commit}/{quote(name)}"
 
     def _error(self, name: str, reason: str) -> SourceError:
         return SourceError(

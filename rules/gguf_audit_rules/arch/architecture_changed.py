@@ -43,7 +43,7 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
         actual=actual,
         origin=Origin.KEY,
         level=Severity.ERROR,
-        repair=Reconvert(hint="or name the right reference"),
+        repair=Reconvert(first="name the right reference with --against"),
     )
 
 

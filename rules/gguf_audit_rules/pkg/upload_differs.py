@@ -18,10 +18,11 @@ The sizes and the sha256 of large files that the Hub lists (`/api/models`, `sibl
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Settings, UploadedFile, UploadSubject
-from gguf_audit.rule import Hit, OnUpload, Outcome, Rule, Severity
+from gguf_audit.rule import Advice, Hit, OnUpload, Outcome, Rule, Severity
 from gguf_audit.where import Where
 
 
@@ -36,28 +37,37 @@ def check(subject: UploadSubject, settings: Settings) -> Iterator[Outcome]:
 
 def _difference(file: UploadedFile, subject: UploadSubject) -> Hit | None:
     local, listed = file.local_bytes, file.size_bytes
+    upload, name = _upload(file.name, subject), file.name
     if not file.is_listed:
-        message = f"{file.name} is in {subject.folder} and not in {subject.repository}"
-        return _sized(file, message, expected=local)
+        message = f"{name} is in {subject.folder} and not in {subject.repository}"
+        return _sized(file, message, expected=local, repair=upload)
     if local is None:
-        message = f"{file.name} is in {subject.repository} and not in {subject.folder}"
+        message = f"{name} is in {subject.repository} and not in {subject.folder}"
         return _sized(file, message, actual=listed, level=Severity.WARNING)
     if listed is not None and listed != local:
-        message = f"needs {local} bytes as in {subject.folder}, the Hub has {listed}"
-        return _sized(file, message, expected=local, actual=listed)
+        message = f"{name} needs {local} bytes as in {subject.folder}, the Hub has {listed}"
+        return _sized(file, message, expected=local, actual=listed, repair=upload)
     if file.sha256 is None:
-        message = f"the Hub lists no sha256 of {file.name}: only its size can be compared"
+        message = f"the Hub lists no sha256 of {name}: only its size can be compared"
         return _sized(file, message, expected=local, level=Severity.WARNING)
     if file.sha256 != file.local_sha256:
         return Hit(
-            message=f"needs the file of {subject.folder} with sha256 {file.local_sha256}, the Hub"
-            f" has {file.sha256}",
-            where=Where(file=file.name),
+            message=f"{name} needs sha256 {file.local_sha256} as in {subject.folder}, the Hub has"
+            f" {file.sha256}",
+            where=Where(file=name),
             expected=file.local_sha256,
             actual=file.sha256,
             level=Severity.ERROR,
+            repair=upload,
         )
     return None
+
+
+def _upload(name: str, subject: UploadSubject) -> Advice:
+    """Return the command that uploads one file again, to where it was."""
+    at = [] if subject.revision is None else ["--revision", subject.revision]
+    path = f"{subject.folder.rstrip('/')}/{name}"
+    return Advice(text=shlex.join(["hf", "upload", subject.repo, path, name, *at]))
 
 
 def _sized(
@@ -67,10 +77,16 @@ def _sized(
     expected: int | None = None,
     actual: int | None = None,
     level: Severity = Severity.ERROR,
+    repair: Advice | None = None,
 ) -> Hit:
-    where = Where(file=file.name)
     return Hit(
-        message=message, where=where, expected=expected, actual=actual, unit="byte", level=level
+        message=message,
+        where=Where(file=file.name),
+        expected=expected,
+        actual=actual,
+        unit="byte",
+        level=level,
+        repair=repair,
     )
 
 

@@ -25,10 +25,13 @@ from collections.abc import Iterator
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.parts import Absent
-from gguf_audit.rule import Hit, Need, NoEvidence, OnModel, Outcome, Rule, Severity
+from gguf_audit.rule import Advice, Hit, Need, NoEvidence, OnModel, Outcome, Rule, Severity
 from gguf_audit.runtime import llama_cpp
 from gguf_audit.where import Where
 from gguf_audit_rules.run._sizes import told_bytes
+
+#: A quantized V needs flash attention (src/llama-context.cpp).
+_CHEAPER = "lower --ctx (llama-server -c), or quantize the cache: -ctk q8_0 -ctv q8_0 -fa on"
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -64,6 +67,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         actual=takes,
         unit="byte",
         level=Severity.ERROR,
+        repair=Advice(text=_CHEAPER),
     )
 
 

@@ -28,6 +28,6 @@ def test_fires_for_another_architecture() -> None:
             actual="gemma3",
             origin=Origin.KEY,
             level=Severity.ERROR,
-            repair=Reconvert(hint="or name the right reference"),
+            repair=Reconvert(first="name the right reference with --against"),
         )
     ]

@@ -24,6 +24,6 @@ def test_fires_for_another_width() -> None:
             actual=640,
             origin=Origin.KEY,
             level=Severity.ERROR,
-            repair=Reconvert(hint="or name the right reference"),
+            repair=Reconvert(first="name the right reference with --against"),
         )
     ]

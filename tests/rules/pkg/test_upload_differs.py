@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gguf_audit.evidence import UploadedFile, UploadSubject
-from gguf_audit.rule import Hit, Outcome, Severity
+from gguf_audit.rule import Advice, Hit, Outcome, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.upload_differs import check
 from rule_subjects import SETTINGS
@@ -27,8 +27,10 @@ def file(
     )
 
 
-def said(*files: UploadedFile) -> list[Outcome]:
-    subject = UploadSubject(repository="o/r", folder="here", files=files)
+def said(*files: UploadedFile, revision: str | None = None) -> list[Outcome]:
+    subject = UploadSubject(
+        repository="o/r", repo="o/r", revision=revision, folder="here", files=files
+    )
     return list(check(subject, SETTINGS))
 
 
@@ -42,19 +44,21 @@ def test_fires_for_every_difference() -> None:
         file("f.gguf", sha256=None, local=(8, None)),
     ) == [
         Hit(
-            message="needs 8 bytes as in here, the Hub has 7",
+            message="a.gguf needs 8 bytes as in here, the Hub has 7",
             where=Where(file="a.gguf"),
             expected=8,
             actual=7,
             unit="byte",
             level=Severity.ERROR,
+            repair=Advice(text="hf upload o/r here/a.gguf a.gguf"),
         ),
         Hit(
-            message=f"needs the file of here with sha256 {ONE}, the Hub has {OTHER}",
+            message=f"c.gguf needs sha256 {ONE} as in here, the Hub has {OTHER}",
             where=Where(file="c.gguf"),
             expected=ONE,
             actual=OTHER,
             level=Severity.ERROR,
+            repair=Advice(text="hf upload o/r here/c.gguf c.gguf"),
         ),
         Hit(
             message="d.gguf is in here and not in o/r",
@@ -62,6 +66,7 @@ def test_fires_for_every_difference() -> None:
             expected=8,
             unit="byte",
             level=Severity.ERROR,
+            repair=Advice(text="hf upload o/r here/d.gguf d.gguf"),
         ),
         Hit(
             message="e.gguf is in o/r and not in here",
@@ -78,6 +83,12 @@ def test_fires_for_every_difference() -> None:
             level=Severity.WARNING,
         ),
     ]
+
+
+def test_the_command_uploads_to_the_place_that_was_named() -> None:
+    [hit] = said(file("Q8 0/a.gguf", sha256=OTHER), revision="v2")
+    assert isinstance(hit, Hit)
+    assert hit.repair == Advice(text="hf upload o/r 'here/Q8 0/a.gguf' 'Q8 0/a.gguf' --revision v2")
 
 
 def test_silent_for_the_same_files() -> None:

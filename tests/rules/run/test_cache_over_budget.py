@@ -6,7 +6,7 @@ from gguf_audit.errors import Refused
 from gguf_audit.evidence import Model
 from gguf_audit.parts import Absent
 from gguf_audit.policies import Budget, Policy
-from gguf_audit.rule import Hit, NoEvidence, Outcome, Severity
+from gguf_audit.rule import Advice, Hit, NoEvidence, Outcome, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.run.cache_over_budget import check
 from rule_subjects import GEMMA, SETTINGS, model, policed, without
@@ -34,6 +34,9 @@ def test_fires_where_the_cache_is_larger() -> None:
             actual=TAKES,
             unit="byte",
             level=Severity.ERROR,
+            repair=Advice(
+                text="lower --ctx (llama-server -c), or quantize the cache: -ctk q8_0 -ctv q8_0 -fa on"
+            ),
         )
     ]
 
