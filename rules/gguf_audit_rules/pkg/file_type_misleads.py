@@ -2,9 +2,10 @@
 
 ## What it does
 Looks for the main tensor type of `general.file_type` among the matrices inside the blocks. A mix
-such as `Q4_K_M` has other types too, and llama-quantize takes another one for rows that aren't a
-multiple of 256; it is enough that the main type, or what takes its place, is there at all. Dynamic
-quants (`UD-` in the name) are left out.
+such as `Q4_K_M` has other types too, and llama-quantize takes another quantized one for rows that
+aren't a multiple of 256, half precision only for rows that aren't one of 32; it is enough that the
+main type, or what takes its place, is there at all. Dynamic quants (`UD-` in the name) are left
+out.
 
 ## Why it matters
 llama.cpp prints the file type and believes it; tools choose by it. It is only a label: a file
@@ -15,14 +16,15 @@ Quantize with llama-quantize, which sets the key.
 
 ## Authority
 llama.cpp b11434, `src/llama-quant.cpp: llama_ftype_get_default_type` and the fallback types in
-`llama_tensor_get_type`; `src/llama-model-loader.cpp`, where the key wins over the guess.
+`tensor_type_fallback`; `src/llama-model-loader.cpp`, where the key wins over the guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gguf_audit.evidence import Model, Settings
+from gguf_audit.gguf import Tensor
 from gguf_audit.naming import label_of
 from gguf_audit.rule import Hit, OnModel, Outcome, Rule, Severity
 from gguf_audit.where import Where
@@ -41,6 +43,8 @@ _MAIN = {
 }
 #: Elements of a row that k-quants and their like need a multiple of.
 _ROW = 256
+#: And of what takes their place; below that it is F16.
+_SHORTER_ROW = 32
 #: Values of one row and of the tensor types that stand in for those.
 _SMALL = frozenset({"F32", "F16", "BF16", "I32"})
 
@@ -60,7 +64,11 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     main = _MAIN.get(file_type, (file_type, file_type.rpartition("_")[0]))
     if not matrices or any(matrix.type.name in main for matrix in matrices):
         return
-    if any(matrix.shape[0] % _ROW for matrix in matrices) and file_type not in _SMALL:
+    if (
+        any(matrix.shape[0] % _ROW for matrix in matrices)
+        and file_type not in _SMALL
+        and not _unquantized(matrices)
+    ):
         return  # Rows that its types can't hold have become something else.
     elements: dict[str, int] = {}
     for matrix in matrices:
@@ -73,6 +81,16 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         actual=most,
         level=Severity.INFO,
     )
+
+
+def _unquantized(matrices: Sequence[Tensor]) -> bool:
+    """Tell whether nothing is quantized of what is, and whether that is most of the model.
+
+    Small matrices, such as an expert router's, never are.
+    """
+    could = [matrix for matrix in matrices if matrix.shape[0] % _SHORTER_ROW == 0]
+    most = 2 * sum(each.elements for each in could) > sum(each.elements for each in matrices)
+    return most and all(each.type.name in _SMALL for each in could)
 
 
 RULE = Rule(

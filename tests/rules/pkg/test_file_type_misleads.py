@@ -68,5 +68,30 @@ def test_silent_about_rows_that_its_types_cant_hold() -> None:
     assert len(said("F16", "Q8_0", row=640)) == 1
 
 
+@pytest.mark.parametrize(("file_type", "type_"), [("Q4_K_M", "F16"), ("IQ4_XS", "F32")])
+def test_fires_where_nothing_is_quantized_of_what_could_be(file_type: str, type_: str) -> None:
+    assert said(file_type, type_, type_, row=640) == [
+        Hit(
+            message=(
+                f"needs layers of {file_type} as general.file_type says ({file_type}), most are"
+                f" {type_}"
+            ),
+            where=Where(key="general.file_type"),
+            expected=file_type,
+            actual=type_,
+            level=Severity.INFO,
+        )
+    ]
+
+
+def test_silent_where_no_type_holds_most_rows() -> None:
+    assert said("Q4_K_M", "F16", "F16", row=650) == []
+    # A router stays as it was, whatever the rest is.
+    router = TensorSpec("blk.0.ffn_gate_inp.weight", (64, 2), "F32")
+    wide = TensorSpec("blk.0.ffn_up.weight", (650, 4), "F16")
+    subject = replace(model(LLAMA, [EMBEDDING, router, wide]), file_type="Q4_K_M")
+    assert list(check(subject, SETTINGS)) == []
+
+
 def test_silent_about_dynamic_quants() -> None:
     assert said("Q4_K_M", "Q3_K", name="x-UD-Q4_K_XL.gguf") == []
