@@ -188,6 +188,13 @@ def test_an_adapter_with_norms_is_no_model(tmp_path: Path) -> None:
         ),
         ({"general.name": "x"}, {"model.diffusion_model.out.2.weight": (64, 4)}, "other"),
         ({"general.architecture": "wan"}, {"blocks.0.self_attn.q.weight": (64, 64)}, "other"),
+        ({}, {"decoder.conv_in.weight": (3, 3, 4, 64), "encoder.conv_in.weight": (3,)}, "other"),
+        ({}, {"unet_proj_in.lora_down.weight": (64, 4)}, "other"),
+        ({"general.architecture": "mimi"}, {"decoder.model.0.conv.weight": (7, 64)}, "other"),
+        ({}, {"conv.weight": (64, 4), "blk.0.attn_q.weight": (64, 64)}, "model"),
+        ({}, {"conv.weight": (64, 4), "token_embd.weight": (64, 64)}, "model"),
+        ({"tokenizer.ggml.model": "gpt2"}, {"conv.weight": (64, 4)}, "model"),
+        ({"general.architecture": "llama"}, {"conv.weight": (64, 4)}, "model"),
         ({}, PAIRS, "adapter"),
         ({}, ENTRIES, "imatrix"),
         ({}, DIRECTIONS, "other"),
@@ -210,9 +217,38 @@ def test_an_image_model_is_said_to_be_one(tmp_path: Path) -> None:
     }
 
 
-def test_an_unknown_architecture_is_still_unknown(tmp_path: Path) -> None:
-    file = write(tmp_path, "odd", {"general.architecture": "odd"}, {"encoder.x": (64,)})
-    subject = audit(file)
+@pytest.mark.parametrize(("architecture", "named"), [(None, ""), ("mimi", "mimi: ")])
+def test_what_has_nothing_of_a_language_model_is_said_to_be_none(
+    tmp_path: Path, architecture: str | None, named: str
+) -> None:
+    fields = {} if architecture is None else {"general.architecture": architecture}
+    subject = audit(write(tmp_path, "vae", fields, {"decoder.conv_in.weight": (3, 3, 4, 64)}))
+    assert (subject.kind, subject.findings, subject.errors) == ("other", (), ())
+    assert (subject.status, subject.incomplete()) == (Status.PARTIAL, False)
+    reasons = {skip.reason for skip in subject.skips if skip.kind == "no-evidence"}
+    assert reasons == {
+        f"only the file structure of this kind is audited: {named}no language model, it has neither"
+        " a tokenizer nor the tensors of one"
+    }
+
+
+def test_a_language_model_that_lost_its_architecture_is_still_wrong(tmp_path: Path) -> None:
+    fields = {key: value for key, value in KEYS.items() if key != "general.architecture"}
+    subject = audit(write_gguf(tmp_path / "model.gguf", fields, TENSORS))
+    assert (subject.kind, bad(subject)) == ("model", ["ARCH001"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "tensors"),
+    [
+        ({}, {"encoder.x": (64,), "blk.0.attn_q.weight": (64, 64)}),
+        ({"tokenizer.ggml.model": "gpt2"}, {"encoder.x": (64,)}),
+    ],
+)
+def test_an_unknown_architecture_is_still_unknown(
+    tmp_path: Path, fields: Mapping[str, FieldValue], tensors: Tensors
+) -> None:
+    subject = audit(write(tmp_path, "odd", {"general.architecture": "odd", **fields}, tensors))
     assert (subject.kind, subject.incomplete()) == ("model", True)
 
 

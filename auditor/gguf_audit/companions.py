@@ -11,6 +11,7 @@ import re
 
 from msgspec import Struct
 
+from gguf_audit import arch
 from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError
 from gguf_audit.evidence import (
@@ -47,7 +48,8 @@ _IMATRIX = (".in_sum", ".in_sum2", ".counts", ".stats")
 _DIRECTION = re.compile(r"direction\.[0-9]+")
 #: ``general.architecture`` of files that no language model is in: those that
 #: city96/ComfyUI-GGUF knows (``IMG_ARCH_LIST`` in loader.py; ``pig`` it looks into).
-#: Others are told by their tensors.
+#: Others are told by their tensors, or by having nothing of a language model:
+#: stable-diffusion.cpp writes no architecture at all.
 _FOREIGN = {
     **dict.fromkeys(
         ("aura", "cosmos", "flux", "hidream", "lumina2", "qwen_image", "sd1", "sd3", "sdxl"),
@@ -107,13 +109,25 @@ def classify(gguf: Gguf) -> Classified:
         return Classified("other", "controlvector")
     if not names and gguf.array("tokenizer.ggml.tokens") is not None:
         return Classified("vocabulary")
-    what = _FOREIGN.get(architecture or "")
-    if what is None and any(name.startswith(_DIFFUSION) for name in names):
-        what = "an image or video model"
-    if what is not None:
+    foreign = _foreign(gguf)
+    if foreign:
         named = f"{architecture}: " if architecture else ""
-        return Classified("other", foreign=f"{named}{what}, none of llama.cpp's")
+        return Classified("other", foreign=named + foreign)
     return Classified("model" if architecture is not None or names else "other")
+
+
+def _foreign(gguf: Gguf) -> str:
+    """Return what a file without any weights of a language model is; "" for a broken one."""
+    known = _FOREIGN.get(gguf.architecture or "")
+    if known is None and any(name.startswith(_DIFFUSION) for name in gguf.tensors):
+        known = "an image or video model"
+    if known is not None:
+        return f"{known}, none of llama.cpp's"
+    if not gguf.tensors or any(key.startswith("tokenizer.") for key in gguf.fields):
+        return ""
+    if gguf.architecture is not None and arch.by_name(gguf.architecture) is not None:
+        return ""
+    return "no language model, it has neither a tokenizer nor the tensors of one"
 
 
 def _is_adapter(gguf: Gguf) -> bool:
