@@ -144,6 +144,6 @@ RULE = Rule(
     levels=(Severity.ERROR, Severity.WARNING),
     check=OnConversion(check),
     needs=frozenset({Need.REFERENCE, Need.HYPERPARAMETERS}),
-    defers_to=("ARCH007", "KV102", "KV103", "KV104", "KV105", "KV106", "KV108"),
+    defers_to=("ARCH007", "KV102", "KV103", "KV104", "KV105", "KV106", "KV108", "PKG049"),
     authority="llama.cpp b11434 src/models load_arch_hparams, src/llama-hparams.h; conversion",
 )

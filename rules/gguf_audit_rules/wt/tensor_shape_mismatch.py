@@ -4,7 +4,8 @@
 Computes the shape that llama.cpp asks for, tensor by tensor, and compares. Where the size
 that differs is the number of one key, the finding names the key; the embedding length, the
 number of blocks, heads and their lengths are metadata-shape-mismatch's, the rows of the
-vocabulary vocabulary-size-mismatch's.
+vocabulary vocabulary-size-mismatch's. A classifier's head has as many rows as
+`classifier.output_labels` has labels, one where there are none.
 
 ## Why it matters
 llama.cpp doesn't load the model: `tensor has wrong shape`.
@@ -33,6 +34,10 @@ from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Repair, Rule, SetKey, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import NAMED, SHAPING, listed, places
+
+LABELS = "classifier.output_labels"
+#: conversion/bert.py takes two labels, the first called ``LABEL_0``, for ones that nobody made.
+NAMELESS = "give its two labels names of their own in id2label, the converter drops LABEL_0"
 
 
 class _Misfit(Struct, frozen=True, kw_only=True):
@@ -131,7 +136,8 @@ def _hit(model: Model, cause: _Cause) -> Hit:
     key, misfits = cause.key, cause.misfits
     first = misfits[0]
     others = len(misfits) - 1
-    whose = f", as do {others} more tensors" if others else ""
+    whose = f", as do {others} more tensors" if others > 1 else ", as does one more tensor"
+    whose = whose if others else ""
     because = "" if key is None else f" by {key}"
     return Hit(
         message=(
@@ -173,6 +179,9 @@ def _repair(model: Model, cause: _Cause) -> Repair:
         if (size := misfit.size) is not None and model.fields.key(size[0]) == cause.key
     }
     field = None if cause.key is None else model.gguf.fields.get(cause.key)
+    if field is None and cause.key == model.fields.key(LABELS):
+        rows = {misfit.tensor.shape[-1] for misfit in cause.misfits}
+        return Reconvert(hint=NAMELESS if rows == {2} else "")
     if cause.key is None or field is None or len(sizes) != 1 or type(field.value) is not int:
         return Reconvert()
     return SetKey(key=cause.key, value=sizes.pop(), present=True)

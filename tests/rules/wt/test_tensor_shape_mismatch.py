@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import pytest
+
 from gguf_audit.evidence import Model
 from gguf_audit.fields import Origin
+from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Outcome, Reconvert, SetKey, Severity
+from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.wt.tensor_shape_mismatch import check
-from rule_subjects import LLAMA, SETTINGS, info_offset, without
+from rule_subjects import LLAMA, SETTINGS, info_offset, model, without
 from wt_subjects import SPECS, changed, llama, without_tensors
 
 KEY = "llama.feed_forward_length"
+LABELS = "bert.classifier.output_labels"
 
 
 def found(subject: Model) -> list[Outcome]:
@@ -71,6 +76,61 @@ def test_transposed() -> None:
     [hit] = found(changed("blk.2.ffn_down.weight", 64, 128))
     assert isinstance(hit, Hit)
     assert (hit.where.key, hit.expected, hit.actual) == (None, [128, 64], [64, 128])
+
+
+def head(rows: int, labels: int) -> Model:
+    """Return a classifier: its head and nothing else, beside what metadata say of it."""
+    keys: dict[str, FieldValue] = {
+        "bert.block_count": 1,
+        "bert.context_length": 16,
+        "bert.embedding_length": 64,
+        "bert.feed_forward_length": 128,
+        "bert.attention.head_count": 4,
+        "bert.attention.layer_norm_epsilon": 1e-5,
+    }
+    names = [f"label {number}" for number in range(labels)]
+    if names:
+        keys[LABELS] = (ValueType.STRING, names)
+    tensors = [("cls.output.weight", (64, rows), "F16"), ("cls.output.bias", (rows,), "F32")]
+    return model(keys, tensors)
+
+
+def test_a_classifier_with_fewer_rows_than_labels() -> None:
+    subject = head(rows=2, labels=3)
+    name = "cls.output.weight"
+    assert found(subject) == [
+        Hit(
+            message=f"needs {name} of shape [64, 3] by {LABELS}, it has [64, 2], as does one more "
+            "tensor: llama.cpp won't load the file",
+            where=Where(key=LABELS, tensor=name, offset=info_offset(subject, name)),
+            expected=[64, 3],
+            actual=[64, 2],
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=Reconvert(),
+            consequences=("the others: cls.output.bias",),
+            also=(name, "cls.output.bias"),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "hint"),
+    [
+        (2, "give its two labels names of their own in id2label, the converter drops LABEL_0"),
+        (3, ""),
+    ],
+)
+def test_a_classifier_without_labels(rows: int, hint: str) -> None:
+    [hit] = found(head(rows=rows, labels=0))
+    assert isinstance(hit, Hit)
+    assert (hit.where.key, hit.origin) == (LABELS, Origin.RUNTIME_DEFAULT)
+    assert (hit.expected, hit.actual, hit.repair) == ([64, 1], [64, rows], Reconvert(hint=hint))
+
+
+@pytest.mark.parametrize(("rows", "labels"), [(1, 0), (1, 1), (3, 3)])
+def test_silent_about_a_row_for_each_label(rows: int, labels: int) -> None:
+    assert found(head(rows=rows, labels=labels)) == []
 
 
 def test_silent_where_all_fit() -> None:

@@ -37,6 +37,7 @@ TOLD_BY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "layers": (_BLOCKS, ()),
     "draft": (_BLOCKS, ()),
     "longrope": (("rope.scaling.type",), ()),
+    "classes": (("classifier.output_labels",), ()),
     "kv_heads": (("attention.head_count_kv",), ("attention.head_count",)),
     "kv_heads_i": (("attention.head_count_kv",), ("attention.head_count",)),
     "key": (_KEY, _SHARE),

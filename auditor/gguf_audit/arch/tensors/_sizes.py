@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 
 from gguf_audit.arch._model import Hyper
 from gguf_audit.fields import Fields
+from gguf_audit.gguf import Array
 from gguf_audit.layout import CacheLayout, Chunked, Indexer, Latent, Layer, Recurrent, Sliding
 
 __all__ = ["ANY", "KEYS", "NAMES", "Sizes"]
 
 #: Sizes that no key tells, or that another rule compares.
-ANY = frozenset(
-    {"_", "vocab", "classes", "token_types", "embd_out", "embd_inp", "dense_2_out", "dense_3_in"}
-)
+ANY = frozenset({"_", "vocab", "token_types", "embd_out", "embd_inp", "dense_2_out", "dense_3_in"})
 
 #: Name -> key of a number that holds for the whole model, absent meaning 0.
 _KEYS = {
@@ -121,6 +120,7 @@ class Sizes:
             "context": hyper.context_length,
             "layers": hyper.trunk,
             "plamo_dt": max(64, hyper.embedding_length // 16),
+            "classes": self._classes(),
             "longrope": int(self.fields.string("rope.scaling.type") == "longrope"),
             "heads": hyper.heads[0],
             "kv_heads": hyper.kv_heads[0],
@@ -138,6 +138,12 @@ class Sizes:
         found["key_mla"] = latent[0] if all(latent) else found["key"]
         found["value_mla"] = latent[1] if all(latent) else found["value"]
         return found
+
+    def _classes(self) -> int:
+        """Return how many scores a classifier gives, one without labels (``n_cls_out``)."""
+        found = self.fields.find("classifier.output_labels")
+        labels = None if found is None else found.value
+        return (len(labels) if isinstance(labels, Array | tuple) else 0) or 1
 
     def _shared(self, found: Mapping[str, int]) -> int:
         if self.hyper.architecture in _UNSHARED:
@@ -254,7 +260,17 @@ NAMES = frozenset(
         *_KEYS,
         *_FIXED,
         *_OWN,
-        *("embd", "context", "layers", "plamo_dt", "longrope", "heads", "kv_heads", "ff"),
+        *(
+            "embd",
+            "context",
+            "layers",
+            "plamo_dt",
+            "classes",
+            "longrope",
+            "heads",
+            "kv_heads",
+            "ff",
+        ),
         *("key", "value", "key_full", "rot", "used", "expert_ff", "shared_ff"),
         *("mla", "key_mla", "value_mla"),
     }
