@@ -83,6 +83,6 @@ class Architecture(Struct, frozen=True, kw_only=True):
     def savings(self, fields: Fields) -> frozenset[Saving]:
         """Return what a model of this many blocks is known to save."""
         blocks = fields.find("block_count")
-        if blocks is not None and blocks.value in self.spared:
+        if blocks is not None and type(blocks.value) is int and blocks.value in self.spared:
             return frozenset()
         return self.saves
