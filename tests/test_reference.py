@@ -8,6 +8,7 @@ import pytest
 
 from cached_snapshots import COMMIT, OLDER, write_snapshot
 from engine_subjects import CONFIG, KEYS, TENSORS, audit, write_model
+from engine_subjects import write_checkpoint as write_folder
 from gguf_audit import api
 from gguf_audit.checkpoint import Json, Tokenizer
 from gguf_audit.engine import audit_targets
@@ -19,10 +20,11 @@ from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.reference import References, open_checkpoint
 from gguf_audit.sources.hub import Hub
-from gguf_audit.testing import FieldValue, write_gguf
+from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
+from gguf_audit.verdict import ReferenceFacts
 from gguf_audit_rules import load
 from hub_server import FakeHub, Served, always, content, go_online, hang, hub_of, safetensors
-from rule_subjects import LLAMA
+from rule_subjects import GEMMA, LLAMA
 from vocabulary_pairs import CHECKPOINTS, write_checkpoint
 
 TOKENIZER: dict[str, Json] = {
@@ -478,6 +480,13 @@ def _named(folder: Path, readme: str | None = None, **general: str) -> Path:
     return write_gguf(folder / "named.gguf", {**KEYS, **extra}, TENSORS)
 
 
+def _gemma(folder: Path, *, rows: int = 262144, **changed: FieldValue) -> Path:
+    """Write a file that is called as the converter calls one of google/gemma-3-270m."""
+    keys = {"general.architecture": "gemma3", "general.name": "Gemma 3 270m", **GEMMA, **changed}
+    embeddings = TensorSpec("token_embd.weight", (1, rows), "F16")
+    return write_gguf(folder / "named.gguf", {**keys, "tokenizer.ggml.model": "none"}, [embeddings])
+
+
 QUANTIZED = "base_model: owner/model\nbase_model_relation: quantized"
 
 
@@ -521,11 +530,49 @@ def test_auto_takes_what_the_file_names(
 
 
 def test_auto_takes_the_card_of_that_name(tmp_path: Path) -> None:
-    # As the converter writes it for google/gemma-3-270m.
-    subject = audit(_named(tmp_path, name="Gemma 3 270m"), against="auto")
+    subject = audit(_gemma(tmp_path), against="auto")
     assert subject.reference is not None
     assert (subject.reference.id, subject.reference.origin) == (CARD, "card")
-    assert subject.reference.note.startswith("chosen by the file's name alone")
+    assert subject.reference.note.startswith("chosen by general.name alone")
+    assert subject.errors == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "rows", "other"),
+    [
+        ({"gemma3.embedding_length": 64}, 262144, "its width is 640, the file's 64"),
+        ({"gemma3.block_count": 26}, 262144, "its number of blocks is 18, the file's 26"),
+        ({}, 32000, "its vocabulary is 262,144, the file's 32,000"),
+        (
+            {"general.architecture": "llama"},
+            262144,
+            "its architecture is 'gemma3', the file's 'llama'",
+        ),
+        (
+            {"gemma3.block_count": "18"},
+            262144,
+            "whether the file agrees with that isn't known: gemma3.block_count is string, llama.cpp wants u32",
+        ),
+    ],
+)
+def test_auto_takes_no_card_that_only_the_name_fits(
+    tmp_path: Path, changed: dict[str, FieldValue], rows: int, other: str
+) -> None:
+    subject = audit(_gemma(tmp_path, rows=rows, **changed), against="auto")
+    assert subject.reference is None
+    assert {"ARCH005", "ARCH011"}.isdisjoint(finding.rule for finding in subject.findings)
+    assert [error.message for error in subject.errors] == [
+        (
+            "the file names no reference: give --against REF; general.name fits the built-in card of"
+            f" {CARD}, but {other}"
+        )
+    ]
+
+
+def test_auto_takes_a_card_whose_vocabulary_is_padded(tmp_path: Path) -> None:
+    subject = audit(_gemma(tmp_path, rows=262144 + 64), against="auto")
+    assert subject.reference is not None
+    assert subject.reference.id == CARD
 
 
 @pytest.mark.parametrize(
@@ -544,7 +591,10 @@ def test_auto_takes_the_card_of_that_name(tmp_path: Path) -> None:
         (
             "base_model: owner/model",
             {},
-            "; README.md has owner/model as base_model with no base_model_relation, not quantized",
+            (
+                "; README.md has owner/model as base_model and no base_model_relation: add"
+                " base_model_relation: quantized to the card"
+            ),
         ),
         (
             "base_model: owner/model\nbase_model_relation: finetune",
@@ -566,11 +616,124 @@ def test_auto_guesses_nothing(
     ]
 
 
+# What is no reference
+
+
+@pytest.mark.parametrize("how", ["itself", "link", "hard link", "folder"])
+def test_a_file_is_not_its_own_reference(tmp_path: Path, how: str) -> None:
+    file = write_model(tmp_path)
+    other = write_gguf(tmp_path / "other.gguf", KEYS, TENSORS)
+    against, target = file, str(file)
+    if how == "link":
+        against = tmp_path / "link"
+        against.symlink_to(file)
+    elif how == "hard link":
+        against = tmp_path / "again"
+        against.hardlink_to(file)
+    elif how == "folder":
+        target = str(tmp_path)
+    rules = {rule.id: rule for rule in load()}
+    report = audit_targets([target, str(other)], Mandate(against=str(against), rules=rules))
+    assert [
+        (subject.target, [error.message for error in subject.errors], subject.reference is None)
+        for subject in report.subjects
+        if subject.target == str(file)
+    ] == [
+        (
+            str(file),
+            [
+                (
+                    "the file itself is no reference: give what it was made from, or another"
+                    " conversion of that"
+                )
+            ],
+            True,
+        )
+    ]
+    others = [subject for subject in report.subjects if subject.target == str(other)]
+    assert others
+    assert all(subject.errors == () for subject in others)
+    assert all(subject.reference is not None for subject in others)
+    assert report.exit_code() == 3
+
+
+def test_a_shard_is_not_the_reference_of_its_set(tmp_path: Path) -> None:
+    shards = write_split_gguf(tmp_path, KEYS, TENSORS, shards=2)
+    subject = audit(shards[0], against=shards[1])
+    assert [error.message.partition(":")[0] for error in subject.errors] == [
+        "the file itself is no reference"
+    ]
+    copied = tmp_path / "copy"
+    copied.mkdir()
+    for shard in shards:
+        (copied / shard.name).write_bytes(shard.read_bytes())
+    assert audit(shards[0], against=copied / shards[0].name).errors == ()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://huggingface.co/owner/model",
+        "https://hf.co/owner/model/tree/main",
+        "https://huggingface.co/owner/model/blob/main/config.json",
+        "{url}/owner/model",
+        "hf://owner/model",
+    ],
+)
+def test_an_address_of_the_hub_is_its_id(fake: FakeHub, address: str) -> None:
+    found = open_checkpoint(address.format(url=fake.url))
+    assert (found.id, found.revision, found.origin) == ("owner/model", COMMIT, "hub")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "owner/model:Q8_0",
+        "owner/model@main:model-Q8_0.gguf",
+        "hf://owner/model:Q8_0",
+        "hf://owner/model/model.gguf",
+        "https://huggingface.co/owner/model/resolve/main/model.gguf",
+    ],
+)
+def test_a_file_of_a_repository_is_no_reference(fake: FakeHub, reference: str) -> None:
+    with pytest.raises(ReferenceUnavailableError) as caught:
+        open_checkpoint(reference)
+    assert caught.value.message == (
+        f"{reference} names a GGUF file of owner/model, and a reference is the checkpoint that it"
+        " was made from: give that one's owner/repo, or a GGUF on this machine"
+    )
+    assert fake.requests == []
+
+
+def test_a_repository_of_gguf_files_is_no_reference(fake: FakeHub, tmp_path: Path) -> None:
+    del fake.files["config.json"]
+    fake.files["model-Q8_0.gguf"] = content(b"GGUF")
+    [error] = audit(write_model(tmp_path), against="owner/model").errors
+    assert (error.message, error.where.file) == (
+        (
+            f"owner/model@{COMMIT} holds GGUF files and no config.json: the checkpoint is needed"
+            " that they were made from"
+        ),
+        str(tmp_path / "model.gguf"),
+    )
+
+
+def test_a_config_alone_says_what_it_lacks(tmp_path: Path) -> None:
+    reference = write_folder(tmp_path) / "config.json"
+    subject = audit(write_model(tmp_path), against=reference)
+    assert subject.reference == ReferenceFacts(
+        id=str(reference),
+        revision=None,
+        origin="config",
+        note="it says nothing of chat templates, special token ids, vocabulary, tensors",
+    )
+
+
 def test_auto_asks_each_file_and_each_reference_once(fake: FakeHub, tmp_path: Path) -> None:
     for number in range(3):
         made = _named(tmp_path, source__huggingface__repository="owner/model")
         made.rename(tmp_path / f"{number}.gguf")
-    _named(tmp_path, name="Gemma 3 270m")
+    _gemma(tmp_path)
     rules = {rule.id: rule for rule in load()}
     subjects = audit_targets([str(tmp_path)], Mandate(against="auto", rules=rules)).subjects
     held = [subject.reference.id for subject in subjects if subject.reference is not None]

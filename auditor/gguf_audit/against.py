@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gguf_audit.checkpoint import Checkpoint
 from gguf_audit.errors import AuditError, CrashedError, ReferenceUnavailableError
-from gguf_audit.expectation import Part, why_missing
+from gguf_audit.expectation import Part, disagreement, why_missing
 from gguf_audit.gguf import Gguf
 from gguf_audit.targets import Located
 
@@ -53,7 +54,16 @@ class Against:
                 self.common = CrashedError.of(error)
 
     def of(self, gguf: Gguf, located: Located) -> Reference:
-        """Return what one file is held against."""
+        """Return what one file is held against, or why it can't be."""
+        reference = self._meant_by(gguf, located)
+        if isinstance(reference, Checkpoint) and _is_itself(reference, gguf, located):
+            return ReferenceUnavailableError(
+                "the file itself is no reference: give what it was made from, or another"
+                " conversion of that"
+            )
+        return reference
+
+    def _meant_by(self, gguf: Gguf, located: Located) -> Reference:
         if self.common is not None or self._references is None:
             return self.common
         against = self._against
@@ -63,7 +73,7 @@ class Against:
             return None
         try:
             if against == AUTO:
-                return self._references.named_by(gguf, located.base_model)
+                return self._references.named_by(gguf, located.base_model, disagreement)
             return self._references.open(against)
         except AuditError as error:
             return error
@@ -75,6 +85,25 @@ class Against:
                 # Whoever needs it meets the error again, and says so.
                 with contextlib.suppress(Exception):
                     read()
+
+
+def _is_itself(reference: Checkpoint, gguf: Gguf, located: Located) -> bool:
+    """Tell whether a reference is the very file that is held against it, or a shard of it."""
+    path = located.local_path()
+    if reference.gguf is None or path is None:
+        return False
+    return not _inodes(reference.gguf.name, reference.gguf).isdisjoint(_inodes(path, gguf))
+
+
+def _inodes(path: str, gguf: Gguf) -> set[tuple[int, int]]:
+    """Return what the files of a model are on this machine, by whatever path they are named."""
+    found: set[tuple[int, int]] = set()
+    for file in gguf.files:
+        # A file that has gone since it was read is nobody's reference either.
+        with contextlib.suppress(OSError):
+            stat = Path(path).with_name(Path(file.name).name).stat()
+            found.add((stat.st_dev, stat.st_ino))
+    return found
 
 
 def unmet(require: AbstractSet[str], reference: Reference) -> Iterator[AuditError]:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-ReferenceOrigin = Literal["hub", "cache", "card", "folder", "gguf"]
+ReferenceOrigin = Literal["hub", "cache", "card", "folder", "config", "gguf"]
 
 
 class StoredTensor(Struct, frozen=True, kw_only=True):

@@ -7,12 +7,17 @@ from typing import assert_never
 
 from gguf_audit import arch
 from gguf_audit.checkpoint import Checkpoint
-from gguf_audit.errors import MalformedError
+from gguf_audit.errors import AuditError, MalformedError
 from gguf_audit.fields import Fields
+from gguf_audit.gguf import Gguf
 from gguf_audit.parts import Absent
+from gguf_audit.text_model import text_part
 from gguf_audit.where import Where
 
-__all__ = ["REQUIRABLE", "Part", "expected_fields", "lacks", "why_missing"]
+__all__ = ["REQUIRABLE", "Part", "disagreement", "expected_fields", "lacks", "why_missing"]
+
+#: Rows by which a vocabulary is padded, or tokens that a conversion adds, at most.
+_PADDING = 1024
 
 
 def expected_fields(checkpoint: Checkpoint) -> Fields:
@@ -30,6 +35,50 @@ def expected_fields(checkpoint: Checkpoint) -> Fields:
     if isinstance(checkpoint.config, Absent):
         raise MalformedError(f"{checkpoint.id}: {checkpoint.config.reason}")
     return arch.expected_fields(checkpoint.config, checkpoint.load_pooling)
+
+
+def disagreement(checkpoint: Checkpoint, gguf: Gguf) -> str:
+    """Say in what a file can't be a conversion of a reference that was guessed, "" if in nothing.
+
+    Whoever named the reference would hear the same from rules, as a finding.
+    """
+    try:
+        wanted = expected_fields(checkpoint)
+        has = Fields(gguf.architecture or "", gguf.fields)
+        if wanted.architecture != has.architecture:
+            return f"its architecture is {wanted.architecture!r}, the file's {has.architecture!r}"
+        sizes = (
+            ("width", 0, wanted.integer("embedding_length"), has.integer("embedding_length")),
+            ("number of blocks", 0, _trunk(wanted), _trunk(has)),
+            ("vocabulary", _PADDING, _vocabulary_size(checkpoint), _rows(gguf)),
+        )
+    except AuditError as error:
+        return f"whether the file agrees with that isn't known: {error.message}"
+    for what, margin, expected, actual in sizes:
+        if expected is not None and actual is not None and abs(expected - actual) > margin:
+            return f"its {what} is {expected:,}, the file's {actual:,}"
+    return ""
+
+
+def _trunk(fields: Fields) -> int | None:
+    blocks = fields.integer("block_count")
+    return None if blocks is None else blocks - (fields.integer("nextn_predict_layers") or 0)
+
+
+def _vocabulary_size(checkpoint: Checkpoint) -> int | None:
+    config = {} if isinstance(checkpoint.config, Absent) else checkpoint.config
+    part = text_part(config) or {}
+    size = part.get("vocab_size", config.get("vocab_size"))
+    return size if type(size) is int else None
+
+
+def _rows(gguf: Gguf) -> int | None:
+    """Return how many tokens a file has embeddings for, or a list of."""
+    embeddings = gguf.tensors.get("token_embd.weight")
+    if embeddings is not None and len(embeddings.shape) > 1:
+        return embeddings.shape[1]
+    tokens = gguf.array("tokenizer.ggml.tokens")
+    return None if tokens is None else tokens.count
 
 
 class Part(enum.StrEnum):
@@ -85,7 +134,7 @@ def lacks(checkpoint: Checkpoint) -> str:
         gone.append("hyper-parameters")
     if why_missing(checkpoint, Part.TEMPLATE) is not None:
         gone.append("chat templates")
-    if checkpoint.origin == "card":
+    if checkpoint.origin in ("card", "config"):
         if _ids_missing(checkpoint) is not None:
             gone.append("special token ids")
         if isinstance(checkpoint.vocabulary, Absent):

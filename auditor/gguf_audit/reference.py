@@ -72,12 +72,18 @@ class References:
             self._opened[key] = settled(opens, reference)
         return self._opened[key]()
 
-    def named_by(self, gguf: Gguf, card: Callable[[], BaseModel | None]) -> Checkpoint:
+    def named_by(
+        self,
+        gguf: Gguf,
+        card: Callable[[], BaseModel | None],
+        disagreement: Callable[[Checkpoint, Gguf], str],
+    ) -> Checkpoint:
         """Open the reference that a file names; ``card`` reads the README.md beside it.
 
         First its own ``general.source.*``; else the ``base_model`` of the README.md
         beside it, if that says that the file is a quantization of it; else the
-        built-in card of exactly its name. ``general.base_model.*`` names the parent of
+        built-in card of exactly its ``general.name``, unless ``disagreement`` says in what
+        the two can't be the same model. ``general.base_model.*`` names the parent of
         its checkpoint, so it is a hint in the error and never the reference. Raises as
         ``open`` does.
         """
@@ -92,11 +98,17 @@ class References:
                 return self._named(
                     base.name, "named as base_model by the README.md beside the file"
                 )
-            relation = base.relation or "no base_model_relation"
-            hint = f"; README.md has {base.name} as base_model with {relation}, not quantized"
+            hint = f"; README.md has {base.name} as base_model " + (
+                f"with {base.relation}, not quantized"
+                if base.relation
+                else "and no base_model_relation: add base_model_relation: quantized to the card"
+            )
         named = _card_by_name(gguf.string("general.name"))
         if named is not None:
-            return replace(named, found="chosen by the file's name alone")
+            other = disagreement(named, gguf)
+            if not other:
+                return replace(named, found="chosen by general.name alone")
+            hint += f"; general.name fits the built-in card of {named.id}, but {other}"
         parent = gguf.string("general.base_model.0.repo_url")
         if parent and not hint:
             hint = f"; general.base_model names {parent}, the parent of its checkpoint"
@@ -117,7 +129,7 @@ class References:
             if source.size >= len(MAGIC) and source.read(0, len(MAGIC)) == MAGIC:
                 return checkpoint_of(open_gguf(path))
             return read_checkpoint_file(source, id=reference)
-        return self._by_id(reference)
+        return self._by_id(_id_in(reference))
 
     def _by_id(self, reference: str) -> Checkpoint:
         parsed = hub_id(reference)
@@ -178,6 +190,33 @@ def _kind_of(path: Path, given: str) -> Literal["folder", "file", "nothing"]:
     except OSError as error:
         where = Where(file=given)
         raise SourceError(f"can't read {given}: {error.strerror}", where=where) from error
+
+
+def _id_in(reference: str) -> str:
+    """Return the id in an address of the Hub, else what was given.
+
+    Raises ReferenceUnavailableError for what names a file of a repository, as targets do.
+    """
+    address = reference.removeprefix("hf://")
+    is_file = address.lower().endswith(".gguf")
+    if "://" in address:
+        from gguf_audit.sources.hub import Hub  # only who names an address pays for it
+
+        endpoint = Hub.of_environment().connection.endpoint
+        meant = hub_reference(address, endpoint=endpoint)
+    elif ":" in address or (is_file and address != reference):
+        meant, is_file = "/".join(address.partition(":")[0].split("/")[:2]), True
+    else:
+        return reference
+    found = None if meant is None else hub_id(meant)
+    if meant is None or found is None:
+        return reference
+    if is_file:
+        raise ReferenceUnavailableError(
+            f"{reference} names a GGUF file of {found.repo}, and a reference is the checkpoint"
+            " that it was made from: give that one's owner/repo, or a GGUF on this machine"
+        )
+    return meant
 
 
 def _card_by_name(name: str | None) -> Checkpoint | None:

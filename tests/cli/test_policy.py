@@ -70,7 +70,11 @@ def document(done: Done) -> Any:
         ("[budget]\nquantization = 'F32'", ["sound.gguf"], 1),
         ("[references]\n'*' = 'nowhere/at-all'", ["sound.gguf", "--offline"], 3),
         ("[references]\n'other.gguf' = 'nowhere/at-all'", ["sound.gguf", "--offline"], 0),
-        ("[references]\n'*' = './sound.gguf'", ["sound.gguf", "--require", "reference"], 0),
+        (
+            "[references]\n'*' = './sound.gguf'",
+            ["wrong.gguf", "--require", "reference", "--ignore", "TOK"],
+            0,
+        ),
         (f"[hashes]\n'sound.gguf' = '{'0' * 64}'", ["sound.gguf"], 1),
         (f"[hashes]\n'other.gguf' = '{'0' * 64}'", ["sound.gguf"], 0),
         (SUPPRESS.format(expires="2999-01-01"), ["wrong.gguf"], 0),
@@ -102,10 +106,11 @@ def test_a_pinned_hash_is_that_of_the_whole_file(
 
 
 def test_a_pinned_reference_that_the_command_line_overrules_is_said(
-    run: Run, policy: Callable[..., None]
+    run: Run, policy: Callable[..., None], write: Callable[..., None]
 ) -> None:
     policy("[references]\n'*' = 'google/gemma-3-270m'")
-    done = run("check", "sound.gguf", "--against", "sound.gguf", "--format", "json")
+    write("good.gguf", {})
+    done = run("check", "sound.gguf", "--against", "good.gguf", "--format", "json")
     found = document(done)["subjects"][0]["findings"]
     assert [(each["rule"], each["severity"]) for each in found] == [("PKG013", "warning")]
 
@@ -422,12 +427,13 @@ def test_a_baseline_that_is_none_is_wrong_usage(run: Run, models: Path, text: st
 # Names and cards
 
 
-def test_who_publishes_is_told_what_is_missing(run: Run) -> None:
-    done = run("check", "sound.gguf", "--profile", "publish", "--against", "sound.gguf")
+def test_who_publishes_is_told_what_is_missing(run: Run, write: Callable[..., None]) -> None:
+    write("good.gguf", {})
+    done = run("check", "sound.gguf", "--profile", "publish", "--against", "good.gguf")
     assert done.returncode == 1
     assert "warning PKG006 provenance-missing" in done.stdout
     assert run("check", "sound.gguf").stdout.startswith("CLEAN  ")
-    done = run("check", "sound.gguf", "--profile", "deploy", "--against", "sound.gguf")
+    done = run("check", "sound.gguf", "--profile", "deploy", "--against", "good.gguf")
     assert (done.returncode, "PKG006" in done.stdout) == (0, False)
 
 

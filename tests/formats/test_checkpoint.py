@@ -18,6 +18,7 @@ from gguf_audit.errors import (
     MalformedError,
     ReferenceUnavailableError,
     SourceError,
+    UnsupportedError,
 )
 from gguf_audit.formats.checkpoint import read_checkpoint
 from gguf_audit.limits import LIMITS
@@ -262,12 +263,36 @@ def test_opens_a_folder_by_its_path(tmp_path: Path) -> None:
     assert (found.id, found.origin, found.config) == (str(tmp_path), "folder", _CONFIG)
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("model.safetensors", struct.pack("<Q", 2) + b"{}", "is a safetensors file"),
+        ("model.bin", b"PK\x03\x04", "is a zip archive"),
+        ("README.md", b"---\nlicense: mit\n---\n", "is no JSON object"),
+        ("empty.json", b"", "is no JSON object"),
+        ("tokenizer.json", b'{"model": {}}', "has neither architectures nor model_type"),
+        ("big.json", b"{" + b" " * (16 << 20), "is larger than any config.json"),
+    ],
+)
+def test_another_file_of_a_checkpoint_is_no_reference(
+    tmp_path: Path, name: str, data: bytes, why: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(UnsupportedError) as caught:
+        open_checkpoint(str(path))
+    assert caught.value.message == (
+        f"{path} {why}: give the folder of the checkpoint, its config.json, a reference card or"
+        " another GGUF"
+    )
+
+
 def test_a_config_alone_knows_no_more_than_it_says(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(_CONFIG))
     found = open_checkpoint(str(path))
     unknown = Absent(f"only {path} was given, not its folder")
-    assert (found.origin, found.config, found.published) == ("folder", _CONFIG, True)
+    assert (found.origin, found.config, found.published) == ("config", _CONFIG, True)
     assert found.generation_config == unknown
     assert found.tokenizer_config == unknown
     assert found.chat_templates == unknown

@@ -35,8 +35,8 @@ TARGET is a file, any shard of a split set, a folder, a Hub repository owner/rep
 or of one owner/repo:file.gguf, owner/repo:Q4_K_M or hf://owner/repo/path, an http(s) or
 s3:// address, ollama:name[:tag], lmstudio:owner/repo or cache:owner/repo. What exists as a
 path is taken as one; of what is remote only headers are fetched. REF is a Hub id
-owner/repo[@revision], a checkpoint folder, a config.json, a reference card, another
-GGUF, or auto: what the file itself names. A Hub id is looked for on the Hub, in its
+owner/repo[@revision] or its address, a checkpoint folder, a config.json, a reference
+card, another GGUF, or auto: what the file itself names. A Hub id is looked for on the Hub, in its
 local cache, then among the built-in cards; of weights only headers are fetched.
 
 \b

@@ -40,8 +40,15 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def known_kind(head: bytes) -> str | None:
-    """Name what some bytes begin, ``a zip archive``; ``None`` for nothing that we know."""
+#: What may stand before a text: white space, and the bytes that mark UTF-8.
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+
+
+def known_kind(head: bytes, size: int = 0) -> str | None:
+    """Name what some bytes begin, ``a zip archive``; ``None`` for nothing that we know.
+
+    ``size`` is that of the whole file, where that is known.
+    """
     if head.startswith(b"GGUF"):
         return "another GGUF file"
     if _is_pickle(head):
@@ -49,7 +56,12 @@ def known_kind(head: bytes) -> str | None:
     for magic, kind in _KINDS:
         if head.startswith(magic):
             return re.split("[:,]", kind, maxsplit=1)[0]
-    return None
+    return "a safetensors file" if _is_safetensors(head, size) else None
+
+
+def is_json_object(head: bytes) -> bool:
+    """Tell whether some bytes may begin a JSON object."""
+    return head.lstrip(_BLANK).startswith(b"{")
 
 
 def foreign(head: bytes, size: int, name: str) -> AuditError:
@@ -68,7 +80,7 @@ def foreign(head: bytes, size: int, name: str) -> AuditError:
             "run git lfs pull",
             where=where,
         )
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    text = head.lstrip(_BLANK).lower()
     if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
         return MalformedError(
             "this is a web page, not a GGUF file: the download got an error or a login page",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from gguf_audit.chat import DEFAULT, template_key, template_name
 from gguf_audit.checkpoint import (
@@ -16,8 +17,14 @@ from gguf_audit.checkpoint import (
     TokenizerFiles,
     Vocabulary,
 )
-from gguf_audit.errors import LimitError, MalformedError, ReferenceUnavailableError
+from gguf_audit.errors import (
+    LimitError,
+    MalformedError,
+    ReferenceUnavailableError,
+    UnsupportedError,
+)
 from gguf_audit.formats._departures import departure_of
+from gguf_audit.formats._foreign import FOREIGN_BYTES, is_json_object, known_kind
 from gguf_audit.formats._inventory import Inventory
 from gguf_audit.formats._json import parse_object, read_bytes, read_object, read_text
 from gguf_audit.formats._tokenizer_files import tokenizer_files
@@ -38,12 +45,14 @@ from gguf_audit.limits import LIMITS
 from gguf_audit.once import once
 from gguf_audit.parts import Absent
 from gguf_audit.sources import ByteSource, Tree
-from gguf_audit.text_model import class_of
+from gguf_audit.text_model import TEXT_PARTS, class_of
 from gguf_audit.where import Where
 
 __all__ = ["OPTIONAL", "checkpoint_of", "read_checkpoint", "read_checkpoint_file"]
 
 _CONFIG = "config.json"
+#: What any config.json has, in one of its forms.
+_SAYS_WHAT_IT_IS = frozenset({"architectures", "model_type", "text_config", *TEXT_PARTS, "ssm_cfg"})
 _JINJA = "chat_template.jinja"
 _ADDITIONAL = "additional_chat_templates"
 #: What a checkpoint may have beside its config.json: where one of them isn't, that counts.
@@ -86,13 +95,7 @@ def read_checkpoint(
     if _CONFIG not in files.names and ADAPTER in files.names:
         return _adapter(tree, files, id=id, revision=revision, origin=origin, found=found)
     if _CONFIG not in files.names:
-        mistral = "params.json" in files.names
-        hint = " (params.json alone is Mistral's own format)" if mistral else ""
-        raise ReferenceUnavailableError(
-            f"{tree.identity} has no config.json{hint}: a reference is a folder with a"
-            " checkpoint as on the Hub, its config.json, or a reference card",
-            where=Where(file=_CONFIG),
-        )
+        raise ReferenceUnavailableError(_without_config(tree.identity, files.names))
     config = read_object(tree.open(_CONFIG), limit_bytes=LIMITS.config_bytes)
     tokenizer_config = _optional(tree, files, "tokenizer_config.json")
     tokenizer = tokenizer_files(tree, files)
@@ -117,6 +120,19 @@ def read_checkpoint(
             lambda: _vocabulary(tokenizer, files, config=config, tokenizer_config=tokenizer_config)
         ),
         load_template_files=once(lambda: tuple(_template_files(tree, files, tokenizer_config))),
+    )
+
+
+def _without_config(identity: str, names: frozenset[str]) -> str:
+    if any(name.lower().endswith(".gguf") for name in names):
+        return (
+            f"{identity} holds GGUF files and no config.json: the checkpoint is needed that they"
+            " were made from"
+        )
+    hint = " (params.json alone is Mistral's own format)" if "params.json" in names else ""
+    return (
+        f"{identity} has no config.json{hint}: a reference is a folder with a checkpoint as on"
+        " the Hub, its config.json, or a reference card"
     )
 
 
@@ -151,20 +167,37 @@ def read_checkpoint_file(source: ByteSource, *, id: str) -> Checkpoint:  # noqa:
 
     Raises MalformedError, LimitError and UnsupportedError for what is neither.
     """
+    head = source.read(0, min(source.size, FOREIGN_BYTES))
+    kind = known_kind(head, source.size)
+    if kind is not None or not is_json_object(head):
+        raise _no_reference(source.name, f"is {kind or 'no JSON object'}")
+    if source.size > LIMITS.config_bytes and Path(source.name).name != _CONFIG:
+        raise _no_reference(source.name, "is larger than any config.json")
     data = read_bytes(source, limit_bytes=LIMITS.config_bytes)
     document = parse_object(data, name=source.name)
     if is_card(document):
         return read_card(document, name=source.name)
+    if not _SAYS_WHAT_IT_IS & document.keys():
+        raise _no_reference(source.name, "has neither architectures nor model_type")
     unknown = Absent(f"only {source.name} was given, not its folder")
     return Checkpoint(
         id=id,
-        origin="folder",
+        origin="config",
         config=document,
         generation_config=unknown,
         tokenizer_config=unknown,
         chat_templates=unknown,
         load_tensors=lambda: unknown,
         load_tokenizer=lambda: from_config(document),
+    )
+
+
+def _no_reference(name: str, why: str) -> UnsupportedError:
+    """Return the error for a file of a checkpoint, most likely, that says nothing by itself."""
+    return UnsupportedError(
+        f"{name} {why}: give the folder of the checkpoint, its config.json, a reference card or"
+        " another GGUF",
+        where=Where(file=name),
     )
 
 

@@ -35,6 +35,7 @@ ORIGINS = {
     "cache": "the local Hub cache",
     "card": "built-in card",
     "folder": "folder",
+    "config": "config.json alone",
     "gguf": "another GGUF",
 }
 PAINTS = {Severity.ERROR: Paint.BAD, Severity.WARNING: Paint.DOUBTFUL, Severity.INFO: Paint.NOTE}

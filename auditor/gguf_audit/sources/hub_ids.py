@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ NAME = r"(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?"
 #: A branch may have slashes in its name, ``refs/pr/1``; what isn't text has none.
 REVISION = r"[^\s:@\ud800-\udfff]+"
 _HUB_ID = re.compile(rf"(?:hf://)?(?P<repo>{NAME}/{NAME})(?:@(?P<revision>{REVISION}))?", re.ASCII)
+#: How the Hub's addresses go on behind the repository, before a revision.
+_PAGES = frozenset({"tree", "blob", "resolve", "raw"})
 #: Names of files that aren't there, not of repositories.
 _FILES = (".json", ".gguf", ".safetensors")
 
@@ -34,18 +36,25 @@ def hub_id(reference: str) -> HubId | None:
     return HubId(found["repo"], found["revision"])
 
 
-def hub_reference(value: str) -> str | None:
-    """Return ``owner/repo[@revision]`` for an id or a URL of the Hub, else ``None``."""
+def hub_reference(value: str, *, endpoint: str = "") -> str | None:
+    """Return ``owner/repo[@revision]`` for an id or a URL of the Hub, else ``None``.
+
+    ``endpoint`` is the address of another Hub than the one that all know.
+    """
     if hub_id(value) is not None:
         return value
-    try:
-        parts = urlsplit(value)
-        host = parts.hostname
-    except ValueError:
-        return None
-    owner, repo, *rest = [*parts.path.strip("/").split("/"), "", ""][:4]
-    if parts.scheme not in ("http", "https") or host not in HOSTS:
-        return None
-    revision = f"@{rest[1]}" if rest[:1] == ["tree"] and rest[1] else ""
+    if endpoint and value.startswith(f"{endpoint}/"):
+        path = value.removeprefix(endpoint)
+    else:
+        try:
+            parts = urlsplit(value)
+            host = parts.hostname
+        except ValueError:
+            return None
+        if parts.scheme not in ("http", "https") or host not in HOSTS:
+            return None
+        path = parts.path
+    owner, repo, page, named, *_ = [*path.strip("/").split("/"), "", "", ""]
+    revision = f"@{unquote(named)}" if page in _PAGES and named else ""
     reference = f"{owner}/{repo}{revision}"
     return reference if hub_id(reference) is not None else None
