@@ -16,6 +16,7 @@ from gguf_audit.mandate import Mandate
 from gguf_audit.rule import Severity
 from gguf_audit.testing import FieldValue, write_gguf
 from gguf_audit.verdict import SubjectReport
+from gguf_audit_rules.pkg.projector_blocks_uneven import PARTS
 from llama_tensors import llama_tensors
 from public_reports import rows
 from rule_subjects import LLAMA
@@ -72,8 +73,8 @@ def test_a_text_model_converted_as_one_that_sees_nothing(tmp_path: Path) -> None
         "mm.0.bias": (128,),
         "mm.2.weight": (128, 64),
         "mm.2.bias": (64,),
-        "v.deepstack.0.fc1.weight": (128, 128),
-        "v.deepstack.1.fc1.weight": (128, 128),
+        "v.patch_embd.weight.1": (8, 8, 3, 32),
+        **{f"v.deepstack.{index}.{part}": (128, 128) for index in (0, 1) for part in PARTS},
     }
     write(tmp_path, "mmproj", {**GEMMA, "clip.projector_type": "qwen3vl_merger"}, deep)
     assert bad(*audit_targets([str(tmp_path)], Mandate(rules=ALL)).subjects) == ["PKG036"]

@@ -18,7 +18,15 @@ from gguf_audit.gguf import Gguf, Tensor
 from gguf_audit.limits import LIMITS
 from gguf_audit.runtime.projectors import PROJECTORS, Encoder, Projector
 
-__all__ = ["Encoding", "blocks_of", "encodings", "input_width", "required", "width_of"]
+__all__ = [
+    "Encoding",
+    "blocks_of",
+    "encodings",
+    "input_width",
+    "merged_width",
+    "required",
+    "width_of",
+]
 
 #: Encoder -> the key that says there is one, the prefix of its blocks' tensors, and the
 #: key of its projector where the file has several.
@@ -32,6 +40,10 @@ _TYPE = "clip.projector_type"
 _OMNI = {"vision": "qwen2.5vl_merger", "audio": "qwen2a"}
 _BLOCK = re.compile(r"(v|a|a\.gen\.code)\.blk\.(0|[1-9][0-9]{0,5})\.(.+)")
 _DEEPSTACK = re.compile(r"v\.deepstack\.([0-9]{1,6})\.fc1\.weight")
+#: Types whose graph merges patches where the file has this, and then takes a norm unseen
+#: (models/pixtral.cpp).
+_MERGING = frozenset({"pixtral", "lightonocr"})
+_MERGER = "mm.patch_merger.weight"
 #: What of a block isn't there where the block has experts.
 _DENSE = frozenset({"ffn_up.weight", "ffn_down.weight"})
 _EXPERTS = "ffn_gate_exps.weight"
@@ -106,6 +118,8 @@ def required(gguf: Gguf, encoding: Encoding) -> Iterator[str]:
         yield "v.patch_embd.weight"
     if encoding.type == "minicpmv4_6":
         yield from _merger(gguf)
+    if encoding.type in _MERGING and _MERGER in gguf.tensors:
+        yield "mm.input_norm.weight"
     if not projector.ordinary:
         return
     for index in range(min(count, LIMITS.blocks)):
@@ -129,6 +143,16 @@ def _merger(gguf: Gguf) -> Iterator[str]:
         yield from (f"v.vit_merger.{layer}.{part}" for part in ("weight", "bias"))
     for layer in ("attn_q", "attn_k", "attn_v", "attn_out", "ds_ffn_up", "ds_ffn_down"):
         yield f"v.vit_merger.{layer}.weight"
+
+
+def merged_width(gguf: Gguf, encoding: Encoding) -> int | None:
+    """Return how wide a patch is that is merged of several, by what the merging multiplies.
+
+    That is the width of one, times the square of ``spatial_merge_size``: llama.cpp aborts
+    on any other. ``None`` where nothing is merged so.
+    """
+    tensor = gguf.tensors.get(_MERGER)
+    return None if tensor is None or encoding.type not in _MERGING else _size(tensor, 0)
 
 
 def width_of(gguf: Gguf, encoding: Encoding) -> int | None:

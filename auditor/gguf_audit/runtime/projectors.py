@@ -36,7 +36,7 @@ class Projector(Struct, frozen=True, kw_only=True):
     #: Tensor and dimension of ``ne`` that say how wide the text model has to be. Of
     #: several the first that is there. Empty where metadata say it.
     width: tuple[tuple[str, int], ...]
-    #: Tensors without which it isn't loaded.
+    #: Tensors without which it isn't loaded, or that its graph takes unseen.
     needs: tuple[str, ...] = ()
     #: Tensors of each block, beyond those that all have.
     block: tuple[str, ...] = ()
@@ -159,6 +159,8 @@ _DOWN = (("mm.down.weight", 1),)
 _A_MLP2 = (("mm.a.mlp.2.weight", 1),)
 _KIMI = _vision(_MM2, (*_INPUT_NORM, *_both("mm.1", "mm.2")))
 _QWEN = _both("mm.0", "mm.2")
+#: Images are two frames long: what stands for the second is taken unseen (models/qwen2vl.cpp).
+_QWEN_FRAMES = (*_QWEN, "v.patch_embd.weight.1")
 _GLM = (
     *_weights("mm.model.fc", "mm.up", "mm.gate", "mm.down", "mm.post_norm"),
     *_both("mm.patch_merger"),
@@ -203,10 +205,13 @@ PROJECTORS: Mapping[str, Projector] = {
             "adapter.eoi",
         ),
     ),
-    "qwen2vl_merger": _vision(_MM2_BIAS, _QWEN, plain=True),
-    "qwen2.5vl_merger": _vision(_MM2_BIAS, _QWEN, ("n_wa_pattern",), plain=True),
-    # times one and the number of v.deepstack layers
-    "qwen3vl_merger": _vision(_MM2_BIAS, _QWEN, plain=True),
+    "qwen2vl_merger": _vision(_MM2_BIAS, _QWEN_FRAMES, plain=True),
+    "qwen2.5vl_merger": _vision(_MM2_BIAS, _QWEN_FRAMES, ("n_wa_pattern",), plain=True),
+    # times one and the number of v.deepstack layers; its graph asserts that both of the
+    # last are there (models/qwen3vl.cpp)
+    "qwen3vl_merger": _vision(
+        _MM2_BIAS, (*_QWEN_FRAMES, "v.patch_embd.bias", "v.position_embd.weight"), plain=True
+    ),
     "ling3vl": _vision(_MM2_BIAS, (*_INPUT_NORM, *_QWEN)),
     "step3vl": _vision(_FC, (*_weights("mm.0", "mm.1"), "mm.model.fc.weight")),
     "gemma3": _vision(_MM_IN, _SOFT, plain=True),

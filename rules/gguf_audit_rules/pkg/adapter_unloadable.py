@@ -22,11 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
-from gguf_audit.gguf import Array, Gguf, ValueType
+from gguf_audit.gguf import Array, Field, Gguf, ValueType
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.runtime.lora import ALPHA, EMBEDDING, INVOCATION, Pair, Pairs, pairs_of
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import type_name
 from gguf_audit_rules.wt._tensors import listed
 
 OUTPUT = "output.weight"
@@ -68,15 +69,20 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
 
 def _key(gguf: Gguf, key: str, wanted: str) -> Hit:
     field = gguf.fields.get(key)
-    how = "is absent" if field is None else f"is {field.value!r}"
     return Hit(
-        message=f"needs {wanted}, {key} {how}",
+        message=f"needs {wanted}, {key} {_how(field)}",
         where=Where(key=key, offset=None if field is None else field.offset),
         expected=wanted.strip("'"),
-        actual=None if field is None else field.value,
+        actual=None if field is None or isinstance(field.value, Array) else field.value,
         level=Severity.ERROR,
         repair=Reconvert(),
     )
+
+
+def _how(field: Field | None) -> str:
+    if field is None:
+        return "is absent"
+    return f"is {type_name(field) if isinstance(field.value, Array) else repr(field.value)}"
 
 
 def _alpha(gguf: Gguf) -> Iterator[Outcome]:

@@ -61,6 +61,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             unit="row",
             level=Severity.WARNING,
             repair=Reconvert(),
+            also=(head.name,),
         )
 
 
@@ -82,5 +83,6 @@ RULE = Rule(
     name="classifier-head-missing",
     levels=(Severity.WARNING,),
     check=OnModel(check),
+    defers_to=("WT003",),
     authority="llama.cpp b11434 src/llama-graph.cpp build_pooling, conversion/qwen.py Qwen3Model",
 )

@@ -2,12 +2,14 @@
 
 ## What it does
 Compares the tensors of an encoder's blocks with each other, where the type's blocks are all
-alike, and their number with `block_count`.
+alike, and their number with `block_count`. So it does with the layers of a Qwen3-VL that feed
+the text model (`v.deepstack`).
 
 ## Why it matters
 llama.cpp does without nearly every tensor of a block, and without the blocks beyond
 `block_count`: a file that lost a bias, a norm or its upper half loads, and sees something
-else.
+else. Of a deepstack layer it looks for `fc1` alone; what is missing behind that makes the width
+of an image another one, and llama.cpp aborts.
 
 ## Fix
 Convert again.
@@ -20,6 +22,7 @@ file: `conversion/lfm2.py`, and the scripts of tools/mtmd/legacy-models.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
@@ -32,6 +35,8 @@ from gguf_audit_rules.wt._tensors import listed
 
 #: Types of which right files have blocks that aren't used.
 LONGER = frozenset({"lfm2", "mlp", "ldp", "ldpv2", "resampler", "adapter"})
+FED = re.compile(r"v\.deepstack\.[0-9]{1,6}\.")
+PARTS = tuple(f"{name}.{part}" for name in ("norm", "fc1", "fc2") for part in ("weight", "bias"))
 
 
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
@@ -42,6 +47,8 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         if projector is not None and projector.ordinary and projector.even:
             yield from _uneven(companion.gguf, encoding)
             yield from _beyond(companion.gguf, encoding)
+        if encoding.type == "qwen3vl_merger":
+            yield from _fed(companion.gguf)
 
 
 def _uneven(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:
@@ -71,6 +78,22 @@ def _uneven(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:
         repair=Reconvert(),
         also=(f"{encoding.prefix}.blk",),
     )
+
+
+def _fed(gguf: Gguf) -> Iterator[Outcome]:
+    """Yield a hit where a layer that feeds the text model has lost a part of itself."""
+    layers = dict.fromkeys(match[0] for name in gguf.tensors if (match := FED.match(name)))
+    lost = [layer + part for layer in layers for part in PARTS if layer + part not in gguf.tensors]
+    if lost:
+        yield Hit(
+            message=f"every v.deepstack layer has six tensors, {listed(lost)} not in the file",
+            where=Where(tensor=lost[0]),
+            expected=lost,
+            actual=[],
+            level=Severity.ERROR,
+            repair=Reconvert(),
+            also=("v.deepstack",),
+        )
 
 
 def _beyond(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:

@@ -1,20 +1,22 @@
-"""A projector file lacks a value that llama.cpp has no default for, or has a useless one.
+"""A projector file lacks a value that llama.cpp can't do without, or has a useless one.
 
 ## What it does
 Looks for every key that the loader reads without a default: sizes of each encoder, mean and
 deviation of an image's colours, and what the projector's type asks for besides. Their types
 have to be right, mean and deviation three finite numbers, the deviation above 0, and not
-both activations may be asked for.
+both activations may be asked for. Where Pixtral's projector merges patches, `spatial_merge_size`
+has to be what its merger was made for; absent it counts as 1.
 
 ## Why it matters
-llama.cpp stops at a missing key. A deviation of 0 it takes, and then divides by it.
+llama.cpp stops at a missing key, and aborts where patches don't fit their merger. A deviation
+of 0 it takes, and then divides by it.
 
 ## Fix
 Convert again: the checkpoint has these values.
 
 ## Authority
 llama.cpp b11434, `tools/mtmd/clip.cpp: load_hparams`, each key taken out of a file that
-loads.
+loads; `tools/mtmd/models/pixtral.cpp`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from collections.abc import Iterator
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.gguf import Array, Gguf, ValueType
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
-from gguf_audit.runtime.clip import Encoding, encodings
+from gguf_audit.runtime.clip import Encoding, encodings, merged_width
 from gguf_audit.runtime.projectors import COMMON, COMMON_AUDIO, COMMON_VISION
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import type_name
 
 FLOATS = frozenset({"attention.layer_norm_epsilon", "swiglu_clamp"})
 COLOURS = ("image_mean", "image_std")
+MERGE = "spatial_merge_size"
 U31 = 1 << 31
 
 
@@ -45,6 +49,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             if encoding.encoder == "vision":
                 for name in COLOURS:
                     yield from _colours(gguf, encoding.named(name), name)
+            yield from _merge(gguf, encoding)
     both = [key for key in ("clip.use_gelu", "clip.use_silu") if _true(gguf, key)]
     if len(both) > 1:
         yield _hit(gguf, both[1], "one activation", f"is true and so is {both[0]}")
@@ -76,27 +81,23 @@ def _value(gguf: Gguf, key: str, name: str, encoding: Encoding) -> Iterator[Outc
         yield _hit(gguf, key, wanted, "is absent and has no default")
     elif name in arrays:
         if not isinstance(field.value, Array) or field.value.item_type is not ValueType.INT32:
-            yield _hit(gguf, key, wanted, "is something else")
+            yield _hit(gguf, key, wanted, f"is {type_name(field)}")
     elif name in FLOATS:
         if field.type is not ValueType.FLOAT32:
-            yield _hit(gguf, key, wanted, f"is {_named(field.type)}")
+            yield _hit(gguf, key, wanted, f"is {type_name(field)}")
     elif field.type is not ValueType.UINT32 or not isinstance(field.value, int):
-        yield _hit(gguf, key, wanted, f"is {_named(field.type)}")
+        yield _hit(gguf, key, wanted, f"is {type_name(field)}")
     elif field.value >= U31:
         yield _hit(gguf, key, "at most 2147483647", f"is {field.value}")
     elif name in ("patch_size", "embedding_length", "num_mel_bins") and not field.value:
         yield _hit(gguf, key, "at least 1", "is 0")
 
 
-def _named(type_: ValueType | None) -> str:
-    return "untyped" if type_ is None else f"a {type_.name.lower()}"
-
-
 def _colours(gguf: Gguf, key: str, name: str) -> Iterator[Outcome]:
     field = gguf.fields.get(key)
     array = None if field is None else field.value
     if not isinstance(array, Array) or array.item_type is not ValueType.FLOAT32:
-        how = "is absent" if field is None else "is something else"
+        how = "is absent and has no default" if field is None else f"is {type_name(field)}"
         yield _hit(gguf, key, "an array of three f32", how)
         return
     if array.count < 3:
@@ -109,6 +110,19 @@ def _colours(gguf: Gguf, key: str, name: str) -> Iterator[Outcome]:
         yield _hit(
             gguf, key, "three numbers above 0", f"is {numbers}: every colour is divided by it"
         )
+
+
+def _merge(gguf: Gguf, encoding: Encoding) -> Iterator[Outcome]:
+    """Yield a hit where patches are merged by another number than their merger takes."""
+    key, merged = encoding.named(MERGE), merged_width(gguf, encoding)
+    width = gguf.integer(encoding.named("embedding_length"))
+    each = 1 if key not in gguf.fields else gguf.integer(key)
+    if merged is None or not width or each is None or merged == width * each**2:
+        return
+    side = math.isqrt(merged // width)
+    wanted = f"{side}" if merged == width * side**2 else f"what mm.patch_merger merges, {merged}"
+    how = f"is {each}" if key in gguf.fields else "is absent and llama.cpp takes 1"
+    yield _hit(gguf, key, wanted, f"{how}: it aborts where it merges patches")
 
 
 def _hit(gguf: Gguf, key: str, wanted: str, how: str) -> Hit:
@@ -129,5 +143,5 @@ RULE = Rule(
     levels=(Severity.ERROR,),
     check=OnCompanion(check, kinds=("mmproj",)),
     defers_to=("PKG038",),
-    authority="llama.cpp b11434 tools/mtmd/clip.cpp load_hparams",
+    authority="llama.cpp b11434 tools/mtmd/clip.cpp load_hparams, models/pixtral.cpp",
 )

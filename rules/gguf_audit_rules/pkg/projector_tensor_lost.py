@@ -37,7 +37,7 @@ from gguf_audit.rule import (
     Rule,
     Severity,
 )
-from gguf_audit.runtime.clip import Encoding, blocks_of, encodings
+from gguf_audit.runtime.clip import Encoding, blocks_of, encodings, required
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 
@@ -146,7 +146,8 @@ def _around(
         for ending, made in ONCE[encoding.encoder].items()
         if any(name == ending or name.endswith(f".{ending}") for name in stored)
     )
-    lost = [name for name in wanted if name not in gguf.tensors]
+    told = frozenset(required(gguf, encoding))
+    lost = [name for name in wanted if name not in gguf.tensors and name not in told]
     if encoding.type == "mlp":
         lost = [name for name in lost if name not in UNUSED]
     if lost:

@@ -44,6 +44,20 @@ def test_fires_for_each_key(lost: Sequence[str], changed: dict[str, FieldValue],
     assert (hit.where.key, hit.level) == (key, Severity.ERROR)
 
 
+def test_fires_with_the_type_of_an_array() -> None:
+    key = "adapter.alora.invocation_tokens"
+    gguf = adapter(changed={key: (ValueType.INT32, [1, 2])})
+    assert said(gguf) == [
+        Hit(
+            message=f"needs an array of u32, {key} is an array of int32",
+            where=Where(key=key, offset=gguf.fields[key].offset),
+            expected="an array of u32",
+            level=Severity.ERROR,
+            repair=Reconvert(),
+        )
+    ]
+
+
 @pytest.mark.parametrize(("lost", "changed"), [([ALPHA], {}), ([], {ALPHA: 0.0})])
 def test_fires_as_a_warning_for_a_lost_alpha(
     lost: Sequence[str], changed: dict[str, FieldValue]

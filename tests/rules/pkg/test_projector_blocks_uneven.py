@@ -7,7 +7,7 @@ from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, Severity
 from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
-from gguf_audit_rules.pkg.projector_blocks_uneven import check
+from gguf_audit_rules.pkg.projector_blocks_uneven import PARTS, check
 from rule_subjects import SETTINGS
 
 
@@ -43,6 +43,35 @@ def test_fires_for_blocks_that_arent_used() -> None:
             repair=Reconvert(),
         )
     ]
+
+
+def fed(*lost: str) -> list[object]:
+    """Return what is said of a Qwen3-VL of which two layers feed the text model."""
+    layers = {f"v.deepstack.{index}.{part}": (32,) for index in (0, 1) for part in PARTS}
+    changed: dict[str, FieldValue] = {"clip.projector_type": "qwen3vl_merger"}
+    return said(file(GEMMA, {**encoder("v"), **layers}, changed=changed, lost=lost))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_fires_for_a_part_of_a_layer_that_feeds_the_text_model(part: str) -> None:
+    name = f"v.deepstack.1.{part}"
+    assert fed(name) == [
+        Hit(
+            message=f"every v.deepstack layer has six tensors, {name} not in the file",
+            where=Where(tensor=name),
+            expected=[name],
+            actual=[],
+            level=Severity.ERROR,
+            repair=Reconvert(),
+            also=("v.deepstack",),
+        )
+    ]
+
+
+def test_silent_for_whole_layers_that_feed_the_text_model() -> None:
+    assert fed() == []
+    # Which layers there are is told by a reference and by the width alone.
+    assert fed(*(f"v.deepstack.1.{part}" for part in PARTS)) == []
 
 
 def test_fires_as_a_warning_where_no_file_of_the_type_was_measured() -> None:

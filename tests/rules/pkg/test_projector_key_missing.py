@@ -48,6 +48,62 @@ def test_fires_with_what_is_needed() -> None:
     ]
 
 
+MERGE = "clip.vision.spatial_merge_size"
+
+
+@pytest.mark.parametrize(
+    ("size", "merged", "message", "actual"),
+    [
+        (None, 128, "needs 2, {} is absent and llama.cpp takes 1", None),
+        (3, 128, "needs 2, {} is 3", 3),
+        (2, 130, "needs what mm.patch_merger merges, 130, {} is 2", 2),
+    ],
+)
+def test_fires_where_patches_do_not_fit_their_merger(
+    size: int | None, merged: int, message: str, actual: int | None
+) -> None:
+    gguf = merging(size, merged)
+    field = gguf.fields.get(MERGE)
+    [hit] = check(companion(gguf), SETTINGS)
+    wanted = message.partition(" ")[2].partition(", {}")[0]
+    assert hit == Hit(
+        message=f"{message.format(MERGE)}: it aborts where it merges patches",
+        where=Where(key=MERGE, offset=None if field is None else field.offset),
+        expected=wanted,
+        actual=actual,
+        level=Severity.ERROR,
+        repair=Reconvert(),
+    )
+
+
+@pytest.mark.parametrize(("size", "merged"), [(2, 128), (None, 32), (1, 32), (None, None)])
+def test_silent_where_patches_fit_their_merger(size: int | None, merged: int | None) -> None:
+    assert keys(merging(size, merged)) == []
+
+
+def merging(size: int | None, merged: int | None) -> Gguf:
+    """Return a Pixtral that merges so many by so many patches into one that is so wide."""
+    changed: dict[str, FieldValue] = {"clip.projector_type": "pixtral"}
+    if size is not None:
+        changed[MERGE] = size
+    shapes = {} if merged is None else {"mm.patch_merger.weight": (merged, 32)}
+    return gemma(changed=changed, shapes=shapes)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "how"),
+    [
+        ("clip.vision.image_std", (ValueType.FLOAT64, [0.5] * 3), "is an array of float64"),
+        ("clip.vision.image_std", 0.5, "is float32"),
+        ("clip.vision.image_size", (ValueType.UINT64, 32), "is uint64"),
+    ],
+)
+def test_says_of_which_type_a_value_is(key: str, value: FieldValue, how: str) -> None:
+    [hit] = check(companion(gemma(changed={key: value})), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert hit.message.endswith(f", {key} {how}")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

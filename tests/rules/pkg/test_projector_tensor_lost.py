@@ -66,6 +66,12 @@ def test_fires_for_what_stands_around_the_blocks() -> None:
     assert hit.expected == lost
 
 
+def test_silent_for_what_llama_cpp_refuses_a_file_without() -> None:
+    lost = "v.position_embd.weight"
+    qwen = gemma(changed={"clip.projector_type": "qwen3vl_merger"}, lost=[lost])
+    assert said(qwen) == []
+
+
 def test_silent_for_the_whole_encoder() -> None:
     assert said(gemma()) == []
 

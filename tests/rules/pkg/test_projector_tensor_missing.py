@@ -14,6 +14,7 @@ from companion_subjects import (
 )
 from gguf_audit.gguf import Gguf
 from gguf_audit.rule import Hit, Reconvert, Severity
+from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.projector_tensor_missing import HINT, check
 from rule_subjects import SETTINGS
@@ -24,6 +25,16 @@ PIXTRAL = {
     "mm.2.weight": (64, 64),
     "v.patch_embd.weight": (8, 8, 3, 32),
     BREAK: (64,),
+    **encoder("v"),
+}
+
+QWEN = {
+    "mm.0.weight": (128, 128),
+    "mm.0.bias": (128,),
+    "mm.2.weight": (128, 64),
+    "mm.2.bias": (64,),
+    "v.patch_embd.weight": (8, 8, 3, 32),
+    "v.patch_embd.weight.1": (8, 8, 3, 32),
     **encoder("v"),
 }
 
@@ -67,6 +78,33 @@ def test_fires_for_the_row_that_the_converter_drops() -> None:
             also=("v.blk",),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "taken"),
+    [
+        ("qwen2vl_merger", []),
+        ("qwen2.5vl_merger", []),
+        ("qwen3vl_merger", ["v.patch_embd.bias", "v.position_embd.weight"]),
+    ],
+)
+def test_fires_for_what_the_graph_of_qwen_vl_takes_unseen(type_: str, taken: list[str]) -> None:
+    tensors = {**QWEN, "v.patch_embd.bias": (32,), "v.position_embd.weight": (32, 16)}
+    changed: dict[str, FieldValue] = {"clip.projector_type": type_}
+    assert said(file(GEMMA, tensors, changed=changed)) == []
+    for name in ("v.patch_embd.weight.1", *taken):
+        [hit] = said(file(GEMMA, tensors, changed=changed, lost=[name]))
+        assert isinstance(hit, Hit)
+        assert hit.expected == [name]
+
+
+def test_fires_for_the_norm_in_front_of_pixtrals_merger() -> None:
+    merging = {**PIXTRAL, "mm.patch_merger.weight": (128, 32), "mm.input_norm.weight": (32,)}
+    changed: dict[str, FieldValue] = {"clip.projector_type": "pixtral"}
+    assert said(file(GEMMA, merging, changed=changed)) == []
+    [hit] = said(file(GEMMA, merging, changed=changed, lost=["mm.input_norm.weight"]))
+    assert isinstance(hit, Hit)
+    assert hit.expected == ["mm.input_norm.weight"]
 
 
 def test_fires_for_blocks_that_arent_there() -> None:
