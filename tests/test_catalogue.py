@@ -10,9 +10,11 @@ from gguf_audit.catalogue import (
     Provider,
     UnknownRuleError,
     choose,
+    families,
     family,
     levels,
     load,
+    named,
     page,
 )
 from gguf_audit.errors import CatalogueError
@@ -89,6 +91,12 @@ def test_a_catalogue_that_is_not_whole_is_none(providers: list[Provider], says: 
 )
 def test_choose(select: list[str], ignore: list[str], left: list[str]) -> None:
     assert list(choose(RULES, select=select, ignore=ignore)) == left
+
+
+def test_what_is_named_one_by_one_and_what_by_family() -> None:
+    items = ["KV", "kv101", "ids", "tok"]
+    assert named(RULES, items) == frozenset({"KV101", "TOK001"})
+    assert families(RULES, items) == (frozenset({"KV101", "KV102"}), frozenset({"TOK001"}))
 
 
 @pytest.mark.parametrize("item", ["KV1", "K", "KV999", "", "window", "KV101,KV102", "T"])

@@ -25,10 +25,12 @@ __all__ = [
     "Provider",
     "UnknownRuleError",
     "choose",
+    "families",
     "family",
     "installed",
     "levels",
     "load",
+    "named",
     "page",
 ]
 
@@ -131,6 +133,18 @@ def choose(
     wanted = _ids(rules, select) if select else set(rules)
     unwanted = _ids(rules, ignore)
     return {code: rule for code, rule in rules.items() if code in wanted - unwanted}
+
+
+def named(rules: Mapping[str, Rule], items: Sequence[str]) -> frozenset[str]:
+    """Return the codes of the rules that items name one by one, by code or name."""
+    wanted = {*items, *(item.upper() for item in items)}
+    return frozenset(code for code, rule in rules.items() if {code, rule.name} & wanted)
+
+
+def families(rules: Mapping[str, Rule], items: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Return the codes of the rules of each family that items name."""
+    codes = (frozenset(code for code in rules if family(code) == item.upper()) for item in items)
+    return tuple(found for found in codes if found)
 
 
 def levels(rules: Mapping[str, Rule], overrides: Sequence[str]) -> dict[str, Severity]:

@@ -199,7 +199,21 @@ class _Examination:
             load_card=functools.cache(lambda: _card(located, mandate)),
             digests=self._pinned(),
         )
+        self.mandate = self._insisting(mandate)
         self.skips: list[Skip] = []
+
+    def _insisting(self, mandate: Mandate) -> Mandate:
+        """Return a mandate that insists on each family of which no rule can look."""
+        blind = [
+            codes
+            for codes in mandate.families
+            if all(why_not(mandate.rules[code], self.evidence, mandate) for code in codes)
+        ]
+        return (
+            replace(mandate, insisted=frozenset(mandate.insisted).union(*blind))
+            if blind
+            else mandate
+        )
 
     def origin(self) -> Checkpoint | None:
         """Return the reference if the file can have been made from it."""

@@ -25,6 +25,9 @@ class Mandate(Struct, frozen=True, kw_only=True):
     ignored: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
     #: Codes of rules that the user named: one that can't look leaves the audit partial.
     insisted: AbstractSet[str] = frozenset()
+    #: Codes of the rules of each family that the user named: where none of a family can
+    #: look the audit is partial, too.
+    families: tuple[frozenset[str], ...] = ()
     #: Code -> level of every finding of that rule, whatever it says itself.
     severities: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
     #: What ``open_checkpoint`` takes, or ``auto`` for what each file names; ``None`` for

@@ -233,6 +233,27 @@ def test_names_that_are_no_utf8_are_spelled_out(
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.parametrize(
+    ("select", "against", "verdict"),
+    [
+        ("KV", (), "CLEAN"),
+        ("KV,TOK", ("--against", "good.gguf"), "CLEAN"),
+        ("KV,TOK022", ("--against", "good.gguf"), "PARTIAL"),
+        ("KV,kv-full-attention", (), "PARTIAL"),
+        # none of a family could look
+        ("RUN", (), "PARTIAL"),
+        ("KV,RUN", (), "PARTIAL"),
+    ],
+)
+def test_a_selected_family_is_judged_as_without_a_selection(
+    run: Run, write: Callable[..., None], select: str, against: tuple[str, ...], verdict: str
+) -> None:
+    write("good.gguf", {})
+    done = run("check", "sound.gguf", "--select", select, *against)
+    assert (done.stdout.partition("  ")[0], done.returncode) == (verdict, 0)
+    assert run("check", "sound.gguf", *against).stdout.startswith("CLEAN  ")
+
+
 def test_a_report_never_replaces_a_model(run: Run, models: Path) -> None:
     before = (models / "wrong.gguf").read_bytes()
     (models / "link").symlink_to("wrong.gguf")

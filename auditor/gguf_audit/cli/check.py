@@ -341,7 +341,8 @@ def _mandate(wanted: _Wanted, installed: Mapping[str, Rule], policy: Policy | No
     return Mandate(
         rules=rules,
         ignored=ignored,
-        insisted=selected.keys() if wanted.select else frozenset(),
+        insisted=catalogue.named(selected, wanted.select),
+        families=catalogue.families(selected, wanted.select),
         severities=severities,
         against=wanted.against,
         require=frozenset(wanted.require),
