@@ -3,7 +3,9 @@
 ## What it does
 Counts the parameters of each block of the encoder in the reference's safetensors and in the
 file: splitting, fusing and reshaping keep their number. Looks as well for what stands before
-and after the blocks: norms, class and position embeddings, the bias of the patches.
+and after the blocks: norms, class and position embeddings, the bias of the patches, and what
+the projector of some types may have or not. Where the reference has an encoder of images and
+one of sounds and the file only one, that is an info: another file may have the other.
 
 ## Why it matters
 llama.cpp does without nearly every tensor of an encoder. A norm or all biases can be missing,
@@ -23,7 +25,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
-from gguf_audit.checkpoint import StoredTensor
+from gguf_audit.checkpoint import Json, StoredTensor
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.gguf import Gguf
 from gguf_audit.parts import Absent
@@ -38,6 +40,7 @@ from gguf_audit.rule import (
     Severity,
 )
 from gguf_audit.runtime.clip import Encoding, blocks_of, encodings, required
+from gguf_audit.runtime.projectors import PROJECTORS, Encoder
 from gguf_audit.where import Where
 from gguf_audit_rules.wt._tensors import listed
 
@@ -63,6 +66,7 @@ ONCE = {
         "vision_tower.ln_pre.weight": "v.pre_ln.weight",
         "embeddings.class_embedding": "v.class_embd",
         "embeddings.position_embedding.weight": "v.position_embd.weight",
+        "embeddings.position_embedding": "v.position_embd.weight",
         "embeddings.patch_embedding.bias": "v.patch_embd.bias",
         "visual.pos_embed.weight": "v.position_embd.weight",
         "visual.patch_embed.proj.bias": "v.patch_embd.bias",
@@ -77,6 +81,28 @@ ONCE = {
         "audio_tower.embed_positions.weight": "a.position_embd.weight",
     },
 }
+#: Of the projector what its graph does without, by its type.
+_LINEAR = {
+    "multi_modal_projector.linear_1.bias": "mm.1.bias",
+    "multi_modal_projector.linear_2.bias": "mm.2.bias",
+}
+PROJECTED: Mapping[str | None, Mapping[str, str]] = {
+    "mlp": {**_LINEAR, "multi_modal_projector.linear_1.bias": "mm.0.bias"},
+    "pixtral": {
+        **_LINEAR,
+        "multi_modal_projector.norm.weight": "mm.input_norm.weight",
+        "multi_modal_projector.patch_merger.merging_layer.weight": "mm.patch_merger.weight",
+    },
+    "lfm2": {
+        "multi_modal_projector.layer_norm.weight": "mm.input_norm.weight",
+        "multi_modal_projector.layer_norm.bias": "mm.input_norm.bias",
+    },
+}
+#: Encoder -> where its part of a config.json is, and what it takes in.
+WHOLE: tuple[tuple[Encoder, str, str], ...] = (
+    ("vision", "vision_config", "images"),
+    ("audio", "audio_config", "sounds"),
+)
 #: What scripts of old leave out, the feature layer being another than the last.
 UNUSED = frozenset({"v.post_ln.weight", "v.post_ln.bias"})
 
@@ -90,15 +116,56 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         yield NoEvidence("another GGUF doesn't hold the encoder")
         return
     stored = companion.checkpoint.tensors
+    types = _types(companion.checkpoint.config)
+    yield from _whole(companion.gguf, companion.checkpoint.config, types, stored)
     if isinstance(stored, Absent):
         yield NoEvidence(stored.reason)
         return
     for encoding in encodings(companion.gguf):
+        if types and encoding.type not in types:
+            continue  # projector-changed says that it is of another type
         if encoding.type in COUNTED and encoding.encoder in TOWERS:
             yield from _blocks(companion.gguf, encoding, stored)
             yield from _around(companion.gguf, encoding, stored)
         elif encoding.projector is not None:
             yield NoEvidence(f"what becomes of an encoder with {encoding.type!r} isn't known here")
+
+
+def _types(config: Mapping[str, Json] | Absent) -> tuple[str, ...]:
+    # Only who compares a projector pays for what it is compared with.
+    from gguf_audit.projection import projector_types
+
+    return () if isinstance(config, Absent) else projector_types(config)
+
+
+def _whole(
+    gguf: Gguf,
+    config: Mapping[str, Json] | Absent,
+    types: tuple[str, ...],
+    stored: Mapping[str, StoredTensor] | Absent,
+) -> Iterator[Outcome]:
+    """Yield a hit for an encoder that the converter would have put into the same file."""
+    has = {encoding.encoder for encoding in encodings(gguf)}
+    if isinstance(config, Absent) or not has:
+        return
+    from gguf_audit.projection import vision_part
+
+    made = {PROJECTORS[name].encoder for name in types if name in PROJECTORS}
+    for encoder, part, taken in WHOLE:
+        if encoder in has or encoder not in made or not vision_part(config).get(part):
+            continue
+        tower = re.compile(rf"(?:.+\.)?{TOWERS[encoder]}\..+")
+        if isinstance(stored, Absent) or any(map(tower.fullmatch, stored)):
+            key = f"clip.has_{encoder}_encoder"
+            yield Hit(
+                message=f"the reference has an encoder of {taken} too, this file has none: without "
+                f"another file that has it the model takes no {taken}",
+                where=Where(key=key),
+                expected=encoder,
+                actual=sorted(has),
+                level=Severity.INFO,
+                repair=Reconvert(),
+            )
 
 
 def _blocks(
@@ -141,9 +208,10 @@ def _blocks(
 def _around(
     gguf: Gguf, encoding: Encoding, stored: Mapping[str, StoredTensor]
 ) -> Iterator[Outcome]:
+    endings = {**ONCE[encoding.encoder], **PROJECTED.get(encoding.type, {})}
     wanted = dict.fromkeys(
         made
-        for ending, made in ONCE[encoding.encoder].items()
+        for ending, made in endings.items()
         if any(name == ending or name.endswith(f".{ending}") for name in stored)
     )
     told = frozenset(required(gguf, encoding))
@@ -152,7 +220,7 @@ def _around(
         lost = [name for name in lost if name not in UNUSED]
     if lost:
         yield Hit(
-            message=f"the reference's encoder has {listed(lost)}, absent from the file",
+            message=f"the reference has what becomes {listed(lost)}, absent from the file",
             where=Where(tensor=lost[0]),
             expected=lost,
             actual=[],
@@ -165,7 +233,7 @@ def _around(
 RULE = Rule(
     id="PKG039",
     name="projector-tensor-lost",
-    levels=(Severity.ERROR, Severity.WARNING),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnCompanion(check, kinds=("mmproj",)),
     needs=frozenset({Need.REFERENCE}),
     defers_to=("PKG033",),
