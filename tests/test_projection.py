@@ -115,13 +115,17 @@ CASES: list[tuple[str, dict[str, Json], dict[str, Json], dict[str, object]]] = [
         "minicpmv4_6",
         {"vision_config": {**SIZES, "image_size": 112}},
         {"scale_resolution": 56},
-        {"image_size": (56,), "projector.scale_factor": (4,)},
+        {
+            "image_size": (56,),
+            "projector.scale_factor": (4,),
+            "wa_layer_indexes": ((6,),),
+        },
     ),
     (
         "minicpmv4_6",
-        {"vision_config": SIZES},
+        {"insert_layer_id": 0, "vision_config": SIZES},
         {"downsample_mode": "4x"},
-        {"projector.scale_factor": (2,)},
+        {"projector.scale_factor": (2,), "wa_layer_indexes": ((0,), 0)},
     ),
     (
         "mlp",

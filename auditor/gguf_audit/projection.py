@@ -43,6 +43,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
     defaults: Mapping[str, Scalar]
     #: Blocks that feed a layer of the text model of their own; ``None`` where unknown.
     fed: tuple[int, ...] | None = None
+    #: What the runtime computes with otherwise, whatever a file says: name in the part of
+    #: the configuration -> what that says, what the runtime takes.
+    built_in: Mapping[str, tuple[float, float]]
     #: Of which keys nobody knows what is right, and why.
     unknown: str = ""
 
@@ -259,10 +262,32 @@ def expected_projector(
         values={key: values for key, values in draft.items() if values is not None},
         defaults=_DEFAULTS.get(type_, {}),
         fed=part.integers("deepstack_visual_indexes"),
+        built_in=_differing(part, type_),
         unknown=unknown,
     )
 
 
+def _differing(part: _Part, type_: str) -> Mapping[str, tuple[float, float]]:
+    """Return what a part of a configuration says that no file can: see ``Wanted.built_in``."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, taken in _BUILT_IN.get(type_, {}).items():
+        said = part.number(name)
+        if said is None:
+            inner = part.own.get("rope_parameters")
+            value = inner.get(name) if isinstance(inner, dict) else None
+            said = value if isinstance(value, int | float) else taken
+        if said != taken:
+            found[name] = (said, taken)
+    return found
+
+
+#: What the graphs of a type compute with (``load_hparams``, models/qwen2vl.cpp).
+_BUILT_IN: Mapping[str, Mapping[str, float]] = {
+    "pixtral": {"rope_theta": 10000},
+    "qwen2vl_merger": {"temporal_patch_size": 2},
+    "qwen2.5vl_merger": {"temporal_patch_size": 2},
+    "qwen3vl_merger": {"temporal_patch_size": 2},
+}
 #: Types for which the converter makes up mean and deviation, or looks elsewhere for them.
 _CONSTANT = frozenset({"gemma3nv", "deepseek4v", "nemotron_v2_vl", "dots3note_v"})
 #: What the loader takes where the key is absent (``load_hparams``).
@@ -276,7 +301,7 @@ _DEFAULTS: Mapping[str, Mapping[str, Scalar]] = {
     },
     "lfm2": {"projector.scale_factor": 1},
     "llama4": {"projector.scale_factor": 1},
-    "minicpmv4_6": {"projector.scale_factor": 4},
+    "minicpmv4_6": {"projector.scale_factor": 4, "wa_layer_indexes": 0},
     "pixtral": {"spatial_merge_size": 1},
     "qwen2vl_merger": {"spatial_merge_size": 2},
     "qwen2.5vl_merger": {"spatial_merge_size": 2},
@@ -439,7 +464,12 @@ def _lfm2(part: _Part, preprocessor: Preprocessor) -> Draft:
 
 
 def _minicpmv(part: _Part, preprocessor: Preprocessor) -> Draft:
-    draft = _vision(part, eps=(1e-6,))
+    layer = part.integer("insert_layer_id", root=True)
+    layer = 6 if layer is None else layer
+    # An absent one counts as the first, which is no array.
+    draft = _vision(part, eps=(1e-6,)) | {
+        "wa_layer_indexes": ((layer,), *((0,) if layer == 0 else ()))
+    }
     if not preprocessor:
         return draft | {"image_size": None}
     size = preprocessor.get("scale_resolution")

@@ -5,12 +5,14 @@ Compares each encoder's sizes, activation, epsilon and merging with what the con
 for the reference's `vision_config` and `audio_config`, and the mean and the deviation of
 colours with `preprocessor_config.json` (`processor_config.json` has precedence). Values that
 the converter makes up, as the image size of Qwen2-VL, are compared with that. An absent key
-counts as what llama.cpp takes then.
+counts as what llama.cpp takes then. What no key holds is an info: the base of the rotation in
+Pixtral and the number of frames in Qwen-VL are built into llama.cpp.
 
 ## Why it matters
-Nothing of this stops llama.cpp. Colours are shifted by another mean or scaled by another
-deviation, heads are cut in other places, another activation is computed, and all that is
-seen is that the model sees badly.
+Hardly anything of this stops llama.cpp: only where other blocks feed the text model, the two
+don't fit together. Else colours are shifted by another mean or scaled by another deviation, heads
+are cut in other places, another activation is computed, and all that is seen is that the model
+sees badly.
 
 ## Fix
 Convert the projector again; the text model is not concerned. Where only a value is wrong, it
@@ -88,6 +90,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         )
         yield from _compared(companion.gguf, encoding, wanted)
         yield from _fed(companion.gguf, encoding, wanted)
+        yield from _built_in(encoding, wanted)
         if wanted.unknown:
             yield NoEvidence(wanted.unknown)
 
@@ -134,6 +137,19 @@ def _fed(gguf: Gguf, encoding: Encoding, wanted: Wanted) -> Iterator[Outcome]:
             level=Severity.ERROR,
             repair=Reconvert(),
             also=("v.deepstack",),
+        )
+
+
+def _built_in(encoding: Encoding, wanted: Wanted) -> Iterator[Outcome]:
+    """Yield an info for each number of the reference's that llama.cpp has one of its own for."""
+    for name, (said, taken) in wanted.built_in.items():
+        yield Hit(
+            message=f"the reference needs {name} {said:g}, llama.cpp takes {taken:g} for"
+            f" {encoding.type} whatever the file says",
+            where=Where(),
+            expected=said,
+            actual=taken,
+            level=Severity.INFO,
         )
 
 
@@ -193,7 +209,8 @@ def _repair(gguf: Gguf, key: str, name: str, value: Value) -> Repair:
     if name == ACTIVATION:
         return Reconvert()
     if isinstance(value, tuple):
-        return SetArray(key=key, items=tuple(_f32(float(item)) for item in value))
+        items = (_f32(item) if isinstance(item, float) else item for item in value)
+        return SetArray(key=key, items=tuple(items))
     if key not in gguf.fields or isinstance(value, str):
         return Reconvert()
     return SetKey(key=key, value=value, present=True)
@@ -207,7 +224,7 @@ def _f32(value: float) -> float:
 RULE = Rule(
     id="PKG038",
     name="projector-changed",
-    levels=(Severity.ERROR, Severity.WARNING),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnCompanion(check, kinds=("mmproj",)),
     needs=frozenset({Need.REFERENCE}),
     authority="llama.cpp b11434 conversion/base.py MmprojModel.set_gguf_parameters, "

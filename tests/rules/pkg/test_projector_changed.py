@@ -81,6 +81,89 @@ def test_fires_for_each_value(key: str, value: FieldValue) -> None:
     ]
 
 
+MERGED = "clip.vision.wa_layer_indexes"
+MINICPM: Mapping[str, Json] = {
+    "model_type": "minicpmv4_6",
+    "insert_layer_id": 2,
+    "vision_config": {"hidden_size": 32},
+}
+
+
+def test_fires_for_the_layer_that_patches_are_merged_behind() -> None:
+    changed: dict[str, FieldValue] = {
+        "clip.projector_type": "minicpmv4_6",
+        MERGED: (ValueType.INT32, [1]),
+    }
+    gguf = gemma(changed=changed)
+    assert said(gguf, MINICPM, UNKNOWN) == [
+        Hit(
+            message=f"the reference needs [2], {MERGED} is [1]",
+            where=Where(key=MERGED, offset=gguf.fields[MERGED].offset),
+            expected=(2,),
+            actual=(1,),
+            origin=Origin.KEY,
+            level=Severity.ERROR,
+            repair=SetArray(key=MERGED, items=(2,)),
+        ),
+        NoEvidence("not given"),
+    ]
+    changed[MERGED] = (ValueType.INT32, [2])
+    assert said(gemma(changed=changed), MINICPM, UNKNOWN) == [NoEvidence("not given")]
+    del changed[MERGED]
+    hit, _ = said(gemma(changed=changed), MINICPM, UNKNOWN)
+    assert isinstance(hit, Hit)
+    assert hit.message == f"the reference needs [2], {MERGED} is absent and llama.cpp takes 0"
+
+
+@pytest.mark.parametrize(
+    ("type_", "model", "config", "name", "said_", "taken"),
+    [
+        ("pixtral", "mistral3", {"rope_theta": 20000.0}, "rope_theta", 20000, 10000),
+        (
+            "pixtral",
+            "mistral3",
+            {"rope_parameters": {"rope_theta": 500}},
+            "rope_theta",
+            500,
+            10000,
+        ),
+        ("qwen3vl_merger", "qwen3_vl", {"temporal_patch_size": 4}, "temporal_patch_size", 4, 2),
+    ],
+)
+def test_fires_as_an_info_for_what_no_key_holds(
+    type_: str, model: str, config: dict[str, Json], name: str, said_: int, taken: int
+) -> None:
+    reference: Mapping[str, Json] = {"model_type": model, "vision_config": config}
+    gguf = gemma(changed={"clip.projector_type": type_})
+    infos = [
+        hit for hit in said(gguf, reference) if isinstance(hit, Hit) and hit.level is Severity.INFO
+    ]
+    assert infos == [
+        Hit(
+            message=f"the reference needs {name} {said_}, llama.cpp takes {taken} for {type_} "
+            "whatever the file says",
+            where=Where(),
+            expected=float(said_),
+            actual=taken,
+            level=Severity.INFO,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"rope_theta": 10000.0}, {"rope_parameters": {"rope_theta": 10000}}]
+)
+def test_silent_where_the_reference_says_what_llama_cpp_takes(config: dict[str, Json]) -> None:
+    reference: Mapping[str, Json] = {
+        "model_type": "mistral3",
+        "spatial_merge_size": 1,
+        "vision_config": config,
+    }
+    gguf = gemma(changed={"clip.projector_type": "pixtral"})
+    infos = [each for each in said(gguf, reference) if getattr(each, "level", "") is Severity.INFO]
+    assert infos == []
+
+
 def test_fires_for_a_number_with_its_repair() -> None:
     key = "clip.vision.attention.head_count"
     [hit] = said(gemma(changed={key: 4}))
