@@ -147,6 +147,29 @@ def test_a_shard_that_disagrees_is_named(
     assert found.where == Where(file=THREE, key=key)
 
 
+@pytest.mark.parametrize("name", [TWO, THREE])
+def test_a_shard_of_another_byte_order_is_named(name: str) -> None:
+    number = (ONE, TWO, THREE).index(name)
+    parts = (TENSORS[:2], TENSORS[2:4], TENSORS[4:])
+    swapped = build_gguf(said(number, 3), parts[number], byte_order="big")
+    for given in (ONE, name):
+        found = error_of({**shards(), name: swapped}, given)
+        assert type(found) is MalformedError
+        assert found.message == (
+            f"shard {name} is big-endian, {ONE} is little-endian: nothing loads both"
+        )
+        assert found.where == Where(file=name)
+
+
+def test_a_set_may_be_big_endian() -> None:
+    parts = enumerate((TENSORS[:2], TENSORS[2:4], TENSORS[4:]))
+    files = {
+        name: build_gguf({**FIELDS, **said(number, 3)}, part, byte_order="big")
+        for name, (number, part) in zip((ONE, TWO, THREE), parts, strict=True)
+    }
+    assert len(read_gguf_set(MemoryTree(files), TWO).tensors) == 5
+
+
 WRONG_TYPES: list[tuple[str, FieldValue, str]] = [
     ("split.count", "3", "string, expected uint16"),
     ("split.count", True, "bool, expected uint16"),

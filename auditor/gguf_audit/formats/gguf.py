@@ -96,6 +96,7 @@ def read_gguf_set(tree: Tree, name: str, *, limits: Limits = LIMITS) -> Gguf:
     for index, shard in enumerate(names):
         read = facts if shard == name else read_header(tree.open(shard), limits=limits)
         _check_shard(read, index, count)
+        _check_order(read, files)
         spent.on(read)
         files.append(_numbered(read, index))
     _check_tensors(files)
@@ -225,6 +226,16 @@ def _check_shard(facts: FileFacts, index: int, count: int) -> None:
                 f"shard {facts.name} has {has} in {key}, expected {wanted}",
                 where=Where(file=facts.name, key=key),
             )
+
+
+def _check_order(facts: FileFacts, before: Sequence[FileFacts]) -> None:
+    # gguf.cpp reads only the order of its host, so no host reads all of such a set.
+    if before and facts.byte_order != before[0].byte_order:
+        raise MalformedError(
+            f"shard {facts.name} is {facts.byte_order}-endian, {before[0].name} is "
+            f"{before[0].byte_order}-endian: nothing loads both",
+            where=Where(file=facts.name),
+        )
 
 
 def _check_tensors(files: Sequence[FileFacts]) -> None:
