@@ -4,12 +4,14 @@
 Looks for control characters and for those that turn the direction of writing in keys, in the
 names of tensors and in texts; of a text that is meant to have lines, tabs and line ends are
 left alone. The tokenizer's texts are only searched for NUL: templates have rules of their own.
-In keys, names and known texts it is an error, as are a NUL, a terminal's escape and a turned
+Keys and names may have nothing else that can't be seen either: a character without width, a
+space that is none. In keys, names and known texts it is an error, as are a NUL, a terminal's escape and a turned
 direction in any text; another control character in a text is a warning.
 
 ## Why it matters
 A NUL ends a name for C code and not for other readers, so two programs see two models; an
-escape rewrites what a terminal shows of the file.
+escape rewrites what a terminal shows of the file. A key with a character without width looks
+like one that is read, and isn't.
 
 ## Fix
 Don't load the file; convert the original checkpoint.
@@ -47,14 +49,14 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
 
 
 def _keys(file: FileFacts) -> Iterator[Outcome]:
-    found = [field for field in file.fields if _hidden(field.key)]
+    found = [field for field in file.fields if _unseen(field.key)]
     if found:
         where = Where(file=file.name, key=found[0].key, offset=found[0].offset)
         yield _hit("keys", (field.key for field in found), len(found), where)
 
 
 def _tensors(file: FileFacts) -> Iterator[Outcome]:
-    found = [tensor for tensor in file.tensors if _hidden(tensor.name)]
+    found = [tensor for tensor in file.tensors if _unseen(tensor.name)]
     if found:
         where = Where(file=file.name, tensor=found[0].name, offset=found[0].info_offset)
         yield _hit("tensor names", (tensor.name for tensor in found), len(found), where)
@@ -81,6 +83,13 @@ def _texts(file: FileFacts) -> Iterator[Outcome]:
             )
 
 
+def _unseen(name: str) -> bool:
+    """Tell whether a name has what can't be seen; what is no UTF-8 is another rule's."""
+    return not name.isprintable() and any(
+        not (each.isprintable() or "\ud800" <= each <= "\udfff") for each in name
+    )
+
+
 def _hidden(name: str) -> frozenset[str]:
     return frozenset() if name.isprintable() else (_CONTROLS | _TURNS) & frozenset(name)
 
@@ -97,7 +106,7 @@ def _hit(what: str, names: Iterable[str], count: int, where: Where) -> Hit:
     shown = ", ".join(f"{name!a}" for name, _ in zip(names, range(SHOWN), strict=False))
     rest = f" (and {count - SHOWN} more)" if count > SHOWN else ""
     return Hit(
-        message=f"needs {what} without control characters, has {shown}{rest}",
+        message=f"needs {what} without hidden characters, has {shown}{rest}",
         where=where,
         expected=0,
         actual=count,

@@ -37,15 +37,23 @@ def test_silent_for_what_people_write(text: str) -> None:
     assert said({"general.description": text, **tokenizer}) == []
 
 
-@pytest.mark.parametrize("hidden", ["\0", "\x1b", "\n", "\x9b", "\u202e"])
+def test_silent_for_names_that_can_be_seen() -> None:
+    # What is no UTF-8 is another rule's.
+    keys: dict[str, FieldValue] = {"acme.größe x": 1, "acme.\udcff": 1, "acme.模型": 1}
+    assert said(keys, [TensorSpec("größe\udcff", (32,))]) == []
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\0", "\x1b", "\n", "\x9b", "\u202e", "\u200b", "\ufeff", "\xa0"]
+)
 def test_fires_for_a_key(hidden: str) -> None:
-    message = f"needs keys without control characters, has {'general.b' + hidden!a}"
+    message = f"needs keys without hidden characters, has {'general.b' + hidden!a}"
     assert said({"general.a": 1, f"general.b{hidden}": 1}) == [(Severity.ERROR, message)]
 
 
-@pytest.mark.parametrize("hidden", ["\0", "\x1b", "\n", "\u2066"])
+@pytest.mark.parametrize("hidden", ["\0", "\x1b", "\n", "\u2066", "\u200b"])
 def test_fires_for_a_tensor(hidden: str) -> None:
-    message = f"needs tensor names without control characters, has {'b' + hidden!a}"
+    message = f"needs tensor names without hidden characters, has {'b' + hidden!a}"
     tensors = [TensorSpec("a", (32,)), TensorSpec(f"b{hidden}", (32,))]
     assert said({}, tensors) == [(Severity.ERROR, message)]
 
