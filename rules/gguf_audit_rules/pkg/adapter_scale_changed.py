@@ -4,14 +4,17 @@
 Compares the scale that llama.cpp computes for each pair, one alpha divided by the pair's
 rank, with that of the reference's `adapter_config.json`: alpha divided by the rank, or by its
 square root where `use_rslora` is set, and another alpha where `alpha_pattern` names a module.
+One that it names for every module is the adapter's alpha.
 
 ## Why it matters
-The converter ignores `use_rslora` and `alpha_pattern`, and neither it nor llama.cpp says so.
-The adapter loads and is too weak, often by a factor of 4 to 16.
+The adapter loads and is added too weakly or too strongly, often by a factor of 4 to 16. The
+converter ignores `use_rslora` and `alpha_pattern`, and neither it nor llama.cpp says so.
 
 ## Fix
 Where one alpha serves all pairs, set it: for rank-stabilised adapters alpha times the square
-root of the rank. Else scale lora_B before converting.
+root of the rank. No script adds a key that is missing: convert again, or give the scale to
+llama.cpp (`--lora-scaled`). Where no single alpha serves, scale lora_B before converting, and take
+`alpha_pattern` out of `adapter_config.json`, which says otherwise from then on.
 
 ## Authority
 peft, `tuners/lora/layer.py: update_layer`; llama.cpp b11434, `src/llama-adapter.h: get_scale`,
@@ -22,7 +25,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gguf_audit.checkpoint import Json, PeftAdapter
 from gguf_audit.evidence import Companion, Settings
@@ -43,6 +46,10 @@ from gguf_audit.runtime.lora import ALPHA, pairs_of
 from gguf_audit.where import Where
 
 CLOSE = 1e-4
+SCALED = (
+    "after scaling lora_B and taking alpha_pattern out of adapter_config.json,"
+    " no single alpha says it"
+)
 
 
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
@@ -62,6 +69,9 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     ranks = sorted({pair.rank for pair in pairs_of(companion.gguf).pairs.values() if pair.rank})
     rooted = adapter.config.get("use_rslora") is True
     other = _other_alphas(adapter, alpha)
+    common = _common_alpha(adapter, alpha) if other else None
+    if common is not None:
+        alpha, other = common, {}
     wanted = {each: alpha / (math.sqrt(each) if rooted else each) for each in ranks}
     found = {each: stored / each if stored else 1.0 for each in ranks}
     wrong = [each for each in ranks if abs(wanted[each] - found[each]) > CLOSE * abs(wanted[each])]
@@ -76,7 +86,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         expected=other if other and not wrong else [wanted[each] for each in ranks],
         actual=stored if other and not wrong else [found[each] for each in ranks],
         level=Severity.ERROR,
-        repair=_repair(wanted, present=stored is not None, one=not other),
+        repair=_repair(wanted, present=field is not None and stored is not None, one=not other),
     )
 
 
@@ -90,9 +100,31 @@ def _told(wanted: Mapping[int, float], found: Mapping[int, float], wrong: list[i
 def _repair(wanted: Mapping[int, float], *, present: bool, one: bool) -> Repair:
     """Return the alpha that gives every pair its scale, if there is one."""
     alphas = {round(scale * rank, 6) for rank, scale in wanted.items()}
-    if one and present and len(alphas) == 1:
-        return SetKey(key=ALPHA, value=alphas.pop(), present=True)
-    return Reconvert(hint="after scaling lora_B, no single alpha says it")
+    if not one:
+        return Reconvert(hint=SCALED)
+    if len(alphas) > 1:
+        return Reconvert(hint="after scaling lora_B, no single alpha says it")
+    [alpha] = alphas
+    if present:
+        return SetKey(key=ALPHA, value=alpha, present=True)
+    scales = {f"{scale:g}" for scale in wanted.values()}
+    meanwhile = f"; until then run it with --lora-scaled FILE {scales.pop()}"
+    said = f"{ALPHA} has to be {alpha:g}"
+    return Reconvert(hint=said + (meanwhile if len(wanted) == 1 else ""))
+
+
+def _common_alpha(adapter: PeftAdapter, alpha: float) -> float | None:
+    """Return the alpha that all modules have, ``None`` where they differ or nobody knows."""
+    patterns = adapter.config.get("alpha_pattern")
+    if isinstance(adapter.tensors, Absent) or not isinstance(patterns, dict):
+        return None
+    if not all(map(_plain, patterns)):
+        return None
+    found: set[float | None] = set()
+    for module in _modules(adapter.tensors):
+        own = next((value for each, value in patterns.items() if _names(each, module)), alpha)
+        found.add(_number(own))
+    return found.pop() if len(found) == 1 else None
 
 
 def _other_alphas(adapter: PeftAdapter, alpha: float) -> dict[str, float]:
@@ -114,13 +146,25 @@ def _other_alphas(adapter: PeftAdapter, alpha: float) -> dict[str, float]:
 def _used(pattern: str, adapter: PeftAdapter) -> bool:
     if isinstance(adapter.tensors, Absent):
         return True
-    end = pattern.rpartition("\\.")[2].rpartition(".")[2].strip("^$()?*")
-    plain = re.fullmatch(r"[\w.]+", pattern) is not None
-    modules = (name.partition(".lora_")[0] for name in adapter.tensors if ".lora_" in name)
-    if plain:
-        return any(name == pattern or name.endswith(f".{pattern}") for name in modules)
+    modules = _modules(adapter.tensors)
+    if _plain(pattern):
+        return any(_names(pattern, module) for module in modules)
     # A regular expression of somebody else's is not run: its last word has to do.
-    return any(name.endswith(end) for name in modules)
+    end = pattern.rpartition("\\.")[2].rpartition(".")[2].strip("^$()?*")
+    return any(module.endswith(end) for module in modules)
+
+
+def _modules(tensors: Iterable[str]) -> Iterator[str]:
+    """Yield what pairs belong to: ``base_model.model.model.layers.0.self_attn.q_proj``."""
+    return (name.partition(".lora_")[0] for name in tensors if ".lora_" in name)
+
+
+def _plain(pattern: str) -> bool:
+    return re.fullmatch(r"[\w.]+", pattern) is not None
+
+
+def _names(pattern: str, module: str) -> bool:
+    return module == pattern or module.endswith(f".{pattern}")
 
 
 def _number(value: Json) -> float | None:

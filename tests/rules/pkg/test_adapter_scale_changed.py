@@ -9,10 +9,11 @@ from gguf_audit.gguf import Gguf
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, NoEvidence, Reconvert, SetKey, Severity
 from gguf_audit.where import Where
-from gguf_audit_rules.pkg.adapter_scale_changed import check
-from rule_subjects import SETTINGS, checkpoint
+from gguf_audit_rules.pkg.adapter_scale_changed import SCALED, check
+from rule_subjects import SETTINGS, UNKNOWN, checkpoint
 
 ALPHA = "adapter.lora.alpha"
+EVERY: dict[str, Json] = {"q_proj": 64, "down_proj": 64}
 
 
 def said(gguf: Gguf, **config: Json) -> list[object]:
@@ -43,7 +44,45 @@ def test_fires_for_a_module_with_another_alpha() -> None:
     [hit] = said(gguf, alpha_pattern={"layers.1.self_attn.q_proj": 64})
     assert isinstance(hit, Hit)
     assert hit.expected == {"layers.1.self_attn.q_proj": 64.0}
-    assert hit.repair == Reconvert(hint="after scaling lora_B, no single alpha says it")
+    assert hit.repair == Reconvert(hint=SCALED)
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        EVERY,
+        {"self_attn.q_proj": 64, "mlp.down_proj": 64, "q_proj": 8},
+        {"q_proj": 64, "down_proj": 64, "lm_head": 4},
+    ],
+)
+def test_fires_with_its_repair_where_all_modules_have_another_alpha(
+    patterns: dict[str, Json],
+) -> None:
+    gguf = adapter()
+    assert said(gguf, alpha_pattern=patterns) == [
+        Hit(
+            message="needs scale 8 at rank 8, llama.cpp takes 2: the adapter has alpha 64",
+            where=Where(key=ALPHA, offset=gguf.fields[ALPHA].offset),
+            expected=[8.0],
+            actual=[2.0],
+            level=Severity.ERROR,
+            repair=SetKey(key=ALPHA, value=64.0, present=True),
+        )
+    ]
+
+
+def test_silent_where_the_alpha_of_all_modules_was_set() -> None:
+    assert said(adapter(changed={ALPHA: 64.0}), alpha_pattern=EVERY) == []
+
+
+def test_fires_where_nobody_knows_which_modules_have_another_alpha() -> None:
+    for pattern in (r"layers\.[0-9]\.self_attn\.q_proj", "layers.1.self_attn.q_proj"):
+        [hit] = said(adapter(changed={ALPHA: 64.0}), alpha_pattern={pattern: 64})
+        assert isinstance(hit, Hit)
+        assert hit.repair == Reconvert(hint=SCALED)
+    reference = adapting({**PEFT, "alpha_pattern": EVERY}, UNKNOWN)
+    subject = companion(adapter(changed={ALPHA: 64.0}), "adapter", reference=reference)
+    assert len(list(check(subject, SETTINGS))) == 1
 
 
 @pytest.mark.parametrize("stored", [1.0, 8.0, 32.0])
@@ -54,13 +93,28 @@ def test_fires_for_another_alpha(stored: float) -> None:
 
 
 def test_fires_for_a_lost_alpha() -> None:
-    [hit] = said(adapter(lost=[ALPHA]))
+    assert said(adapter(lost=[ALPHA])) == [
+        Hit(
+            message="needs scale 2 at rank 8, llama.cpp takes 1: the adapter has alpha 16",
+            where=Where(key=ALPHA),
+            expected=[2.0],
+            actual=[1.0],
+            level=Severity.ERROR,
+            repair=Reconvert(
+                hint=f"{ALPHA} has to be 16; until then run it with --lora-scaled FILE 2"
+            ),
+        )
+    ]
+
+
+def test_fires_for_a_lost_alpha_of_several_ranks() -> None:
+    narrow = {"blk.2.attn_q.weight.lora_a": (64, 4), "blk.2.attn_q.weight.lora_b": (4, 64)}
+    [hit] = said(adapter(lost=[ALPHA], shapes=narrow))
     assert isinstance(hit, Hit)
-    assert (hit.expected, hit.actual, hit.repair) == (
-        [2.0],
-        [1.0],
-        Reconvert(hint="after scaling lora_B, no single alpha says it"),
-    )
+    assert hit.repair == Reconvert(hint=f"{ALPHA} has to be 16")
+    [hit] = said(adapter(shapes=narrow), use_rslora=True)
+    assert isinstance(hit, Hit)
+    assert hit.repair == Reconvert(hint="after scaling lora_B, no single alpha says it")
 
 
 def test_silent_for_a_right_scale() -> None:
