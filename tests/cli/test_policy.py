@@ -275,10 +275,24 @@ def test_one_that_anybody_could_have_put_there_must_be_named(
     ("text", "says"),
     [
         ('selct = ["KV"]', f"{FILE_NAME}, line 1: unknown key 'selct', did you mean select?"),
-        ('select = ["KV999"]', "no rule is called 'KV999'"),
-        ('[severity]\nnonsense = "info"', "no rule is called 'nonsense'"),
-        (SUPPRESS.format(expires="2999-01-01").replace("TOK003", "TOK"), "would hide a family"),
-        (SUPPRESS.format(expires="2999-01-01").replace("TOK003", "TOK999"), "'TOK999'"),
+        (
+            'fail-on = "error"\nselect = ["KV999"]',
+            f"{FILE_NAME}, line 2: no rule is called 'KV999': did you mean",
+        ),
+        ('ignore = ["KV999"]', f"{FILE_NAME}, line 1: no rule is called 'KV999'"),
+        (
+            '[severity]\nKV = "info"\nnonsense = "info"',
+            f"{FILE_NAME}, line 3: no rule is called 'nonsense'",
+        ),
+        (
+            SUPPRESS.format(expires="2999-01-01").replace("TOK003", "TOK"),
+            f"{FILE_NAME}, line 2: a suppression of 'TOK' would hide a family: name one rule",
+        ),
+        (
+            SUPPRESS.format(expires="2999-01-01")
+            + SUPPRESS.format(expires="2999-01-01").replace("TOK003", "TOK999"),
+            "line 7: no rule is called 'TOK999'",
+        ),
     ],
 )
 def test_a_policy_with_a_mistake_is_wrong_usage(
@@ -287,7 +301,12 @@ def test_a_policy_with_a_mistake_is_wrong_usage(
     policy(text)
     done = run("check", "sound.gguf")
     assert done.returncode == 2
-    assert says in " ".join(done.stderr.split())
+    told = " ".join(done.stderr.split())
+    assert f"Invalid value for {FILE_NAME}: " in told
+    assert says in told
+    named = " ".join(run("check", "sound.gguf", "--policy", FILE_NAME).stderr.split())
+    assert "Invalid value for --policy: " in named
+    assert says in named
 
 
 def test_what_a_policy_says_is_shown_as_one_line_of_letters(

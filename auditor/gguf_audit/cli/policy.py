@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from gguf_audit.accepted import Baseline
@@ -80,8 +80,8 @@ def find_policy() -> Path | None:
     except OSError:
         return None  # What can't be looked into holds no policy for us.
     if everybodys:
-        what = f"{folder / FILE_NAME} is in a folder that anybody may write to: name it yourself"
-        raise typer.BadParameter(what, param_hint="--policy")
+        what = f"{folder / FILE_NAME} is in a folder that anybody may write to: name it by --policy"
+        raise typer.BadParameter(what, param_hint=FILE_NAME)
     return folder / FILE_NAME
 
 
@@ -134,10 +134,13 @@ def _policy(
     policy = Policy()
     if file is not None:
         try:
-            policy = read_policy(file, requirable=requirable)
-            _refuse_unknown_rules(policy, rules)
+            policy = read_policy(
+                file, requirable=requirable, refusal=lambda names, one: _unknown(rules, names, one)
+            )
         except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--policy") from None
+            # Whoever named none would look in vain for what is wrong with the option.
+            hint = FILE_NAME if asked.file is None else "--policy"
+            raise typer.BadParameter(str(error), param_hint=hint) from None
     name = asked.profile or policy.profile
     if name is not None:
         policy = replace(policy, profile=name).over(profile(name))
@@ -150,19 +153,14 @@ def _policy(
     return policy
 
 
-def _refuse_unknown_rules(policy: Policy, rules: Mapping[str, Rule]) -> None:
-    """Raise ValueError for a rule that nobody knows: what it should do would not be done."""
+def _unknown(rules: Mapping[str, Rule], names: Sequence[str], one: bool) -> str:
+    """Say what is wrong with names of rules, "" for nothing: what they ask for would not be done."""
     from gguf_audit import catalogue
 
     try:
-        catalogue.choose(rules, select=[*policy.select, *policy.ignore, *policy.severity])
-        suppressed = {
-            entry.rule: catalogue.choose(rules, select=[entry.rule])
-            for entry in policy.suppressions
-        }
+        meant = catalogue.choose(rules, select=names)
     except ValueError as error:
-        raise ValueError(f"{policy.file}: {error}") from None
-    for name, meant in suppressed.items():
-        if len(meant) != 1:
-            what = f"a suppression of {name!r} would hide a family: name one rule"
-            raise ValueError(f"{policy.file}: {what}")
+        return str(error)
+    if one and len(meant) != 1:
+        return f"a suppression of {names[0]!r} would hide a family: name one rule"
+    return ""

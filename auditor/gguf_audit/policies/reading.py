@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
@@ -32,17 +32,29 @@ _HASH = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 _FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 
 
-def read_policy(path: Path, *, requirable: Collection[str]) -> Policy:
+#: Told the codes, families or names under a key, and whether they have to mean one rule
+#: alone; returns what is wrong with them, "" for nothing.
+Refusal = Callable[[Sequence[str], bool], str]
+
+
+def _none(names: Sequence[str], one: bool) -> str:
+    del names, one
+    return ""
+
+
+def read_policy(path: Path, *, requirable: Collection[str], refusal: Refusal = _none) -> Policy:
     """Return the policy of a file; the profile that it may name is not yet under it.
 
-    ``requirable`` are the words that ``require`` may use. Raises PolicyError.
+    ``requirable`` are the words that ``require`` may use; ``refusal`` knows the rules.
+    Raises PolicyError.
     """
     content = read_file(path, limit_bytes=LIMITS.policy_bytes)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise PolicyError(f"{path} is not UTF-8, so it is no TOML") from None
-    return replace(parse_policy(text, name=str(path), requirable=requirable), file=str(path))
+    policy = parse_policy(text, name=str(path), requirable=requirable, refusal=refusal)
+    return replace(policy, file=str(path))
 
 
 def profile(name: str) -> Policy:
@@ -54,7 +66,9 @@ def profile(name: str) -> Policy:
     return replace(policy, profile=name)
 
 
-def parse_policy(text: str, *, name: str, requirable: Collection[str]) -> Policy:
+def parse_policy(
+    text: str, *, name: str, requirable: Collection[str], refusal: Refusal = _none
+) -> Policy:
     """Return the policy of a TOML text; ``name`` is what messages call it."""
     for number, line in enumerate(text.split("\n"), 1):
         # tomllib takes time that grows with the square of a dotted key's parts.
@@ -66,17 +80,17 @@ def parse_policy(text: str, *, name: str, requirable: Collection[str]) -> Policy
         raise PolicyError(f"{name} is nested too deeply") from None
     except ValueError as error:  # of TOML, and of numbers with thousands of digits
         raise PolicyError(f"{name}: {error}") from None
-    root = _Table(document, _Places(name, text))
+    root = _Table(document, _Places(name, text), refusal=refusal)
     allow, budget = root.table("allow"), root.table("budget")
     quantization = budget.quantization("quantization")
     policy = Policy(
         profile=root.word("profile", PROFILES),
-        select=root.strings("select") or (),
-        ignore=root.strings("ignore") or (),
+        select=root.rules("select"),
+        ignore=root.rules("ignore"),
         fail_on=root.word("fail-on", _FAIL_ON),
         require=root.words("require", requirable),
         provenance=root.flag("provenance"),
-        severity=root.table("severity").all_words(_LEVELS),
+        severity=root.table("severity").levels(),
         licenses=allow.strings("licenses"),
         architectures=allow.strings("architectures"),
         budget=Budget(
@@ -97,7 +111,7 @@ def parse_policy(text: str, *, name: str, requirable: Collection[str]) -> Policy
 
 def _suppression(table: _Table) -> Suppression:
     found = Suppression(
-        rule=table.needed(table.string("rule"), "rule"),
+        rule=table.one_rule("rule"),
         file=table.pattern("file"),
         key=table.string("key"),
         fingerprint=table.fingerprint("fingerprint"),
@@ -155,11 +169,13 @@ class _Table:
         values: Mapping[str, object],
         places: _Places,
         *,
+        refusal: Refusal,
         name: str = "",
         index: int | None = None,
     ) -> None:
         self.values = values
         self.places = places
+        self.refusal = refusal
         self.name = name
         self.index = index
         self.known: list[str] = []
@@ -286,7 +302,7 @@ class _Table:
         if value is not None and not isinstance(value, dict):
             raise self.wrong(key, "a table")
         values = cast("dict[str, object]", value or {})
-        return _Table(values, self.places, name=self.full(key))
+        return _Table(values, self.places, refusal=self.refusal, name=self.full(key))
 
     def tables(self, key: str) -> Iterator[_Table]:
         value = self.take(key)
@@ -295,11 +311,34 @@ class _Table:
             if not isinstance(value, list) or not isinstance(entry, dict):
                 raise self.wrong(key, f"[[{key}]] for each entry")
             values = cast("dict[str, object]", entry)
-            yield _Table(values, self.places, name=self.full(key), index=index)
+            yield _Table(
+                values, self.places, refusal=self.refusal, name=self.full(key), index=index
+            )
 
-    def all_words(self, words: Collection[str]) -> dict[str, str]:
-        """Return every key of the table with its word."""
-        return {key: self.word(key, words) or "" for key in self.values}
+    def rules(self, key: str) -> tuple[str, ...]:
+        """Return a list of codes, families and names, each of which somebody knows."""
+        values = self.strings(key) or ()
+        self._refuse_rules(key, values, one=False)
+        return values
+
+    def one_rule(self, key: str) -> str:
+        """Return the code or the name of one rule."""
+        value = self.needed(self.string(key), key)
+        self._refuse_rules(key, (value,), one=True)
+        return value
+
+    def levels(self) -> dict[str, str]:
+        """Return every code, family or name of the table with its level."""
+        found: dict[str, str] = {}
+        for key in self.values:
+            self._refuse_rules(key, (key,), one=False)
+            found[key] = self.word(key, _LEVELS) or ""
+        return found
+
+    def _refuse_rules(self, key: str, names: Sequence[str], *, one: bool) -> None:
+        wrong = self.refusal(names, one) if names else ""
+        if wrong:
+            raise self.error(key, wrong)
 
     def patterns(self) -> dict[str, str]:
         """Return every pattern of the table with its string."""
