@@ -285,6 +285,23 @@ def test_a_report_never_replaces_what_it_was_held_against(run: Run, models: Path
 
 
 @pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["sound.gguf"], 0, ""),
+        (["wrong.gguf"], 1, "1 model: 1 error, 0 warnings, 0 infos"),
+        (["gone.gguf"], 3, "1 model: 0 errors, 0 warnings, 0 infos, 1 not fully audited"),
+        (["gone.gguf", "-q"], 3, ""),
+    ],
+)
+def test_who_writes_a_report_elsewhere_hears_what_is_wrong(
+    run: Run, arguments: list[str], code: int, said: str
+) -> None:
+    done = run("check", *arguments, "--format", "json", "-o", "report.json")
+    told = f"gguf-audit: {said} (the report is in report.json)\n" if said else ""
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", told)
+
+
+@pytest.mark.parametrize(
     "wanted", ["json", "jsonl", "sarif", "junit", "github", "markdown", "html"]
 )
 def test_every_format_replaces_its_own_report(run: Run, models: Path, wanted: str) -> None:
@@ -292,7 +309,7 @@ def test_every_format_replaces_its_own_report(run: Run, models: Path, wanted: st
         (models / "empty").mkdir(exist_ok=True)
         done = run("check", *targets, "--format", wanted, "-o", "report", FORCE_COLOR="1")
         assert done.returncode in (0, 1, 3), done.stderr
-        assert (done.stdout, done.stderr) == ("", "")
+        assert (done.stdout, bool(done.stderr)) == ("", done.returncode != 0)
         written = (models / "report").read_text("utf-8")
         assert written == run("check", *targets, "--format", wanted, FORCE_COLOR="").stdout
         assert "\x1b" not in written

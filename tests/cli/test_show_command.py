@@ -37,6 +37,17 @@ def test_json_fits_its_schema(run: Callable[..., Done]) -> None:
     }
 
 
+def test_what_is_to_be_said_of_a_repository_of_models(run: Callable[..., Done]) -> None:
+    done = run("show", "owner/models", "--offline")
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 3
+    assert told.endswith(
+        "; by owner/models alone show takes a checkpoint: of a model in a repository say which"
+        " one, owner/models:FILE.gguf or owner/models:Q4_K_M"
+    )
+    assert "alone show takes" not in run("show", "nothing.json", "--offline").stdout
+
+
 def test_a_folder_with_an_unreadable_file_ends_with_3(
     run: Callable[..., Done], models: Path
 ) -> None:

@@ -29,7 +29,7 @@ WHOLE = """\
 | **ERROR** | `lost.gguf` | 1 error, 1 warning, gemma3 |
 | **NOT AUDITED** | `cut.gguf` | the header ends in the middle of a key (offset 77) |
 
-Against google/gemma-3-270m (built-in card); no tensors, no tokenizer.
+Against google/gemma-3-270m (built-in card); no tensors, no tokenizer; for lost.gguf.
 
 ### error: KV103 window-lost
 

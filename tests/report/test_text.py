@@ -264,3 +264,42 @@ def test_no_text_from_a_file_reaches_the_terminal_raw(
     shown = render(report(everywhere(text), LOST), style=style)
     assert all(line.isprintable() for line in shown.split("\n"))
     shown.encode("utf-8" if unicode else "ascii")
+
+
+# References
+
+
+def against(*subjects: SubjectReport) -> list[str]:
+    text = " ".join(render(report(*subjects)).split())
+    return [each.partition(" error ")[0] for each in text.split(" against ")[1:]]
+
+
+CARD = "google/gemma-3-270m (built-in card); no tensors, no tokenizer"
+
+
+def test_a_common_reference_is_told_once() -> None:
+    assert against(LOST, renamed(LOST, "b.gguf")) == [CARD]
+
+
+def test_each_of_several_references_says_which_files_it_is_for() -> None:
+    assert LOST.reference is not None
+    other = replace(LOST.reference, id="owner/other", note="")
+    many = [replace(renamed(LOST, f"{n}.gguf"), reference=other) for n in range(9)]
+    assert against(LOST, *many) == [
+        f"{CARD}; for lost.gguf",
+        ("owner/other (built-in card); for 0.gguf, 1.gguf, 2.gguf, 3.gguf, 4.gguf and 4 more"),
+    ]
+
+
+def test_a_reference_is_not_that_of_a_file_that_has_none() -> None:
+    assert against(LOST, UNREADABLE) == [f"{CARD}; for lost.gguf"]
+    held = replace(UNREADABLE, reference=LOST.reference)
+    assert against(LOST, held) == [f"{CARD}; for all 2 files"]
+
+
+def test_the_beginning_of_a_file_is_no_place() -> None:
+    [error] = UNREADABLE.errors
+    first = replace(error, where=replace(error.where, offset=0))
+    assert "    because   the header ends in the middle of a key\n" in render(
+        report(replace(UNREADABLE, errors=(first,)))
+    )

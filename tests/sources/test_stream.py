@@ -426,6 +426,9 @@ def test_credentials_stay_with_their_host_and_out_of_messages(web: FakeWeb) -> N
         ("https://user:secret@host:8/a/b.gguf?x=secret#y", "https://host:8/a/b.gguf?..."),
         ("http://host/a.gguf", "http://host/a.gguf"),
         ("https://[::1/a", "an address that is none"),
+        ("foo", "foo"),
+        ("foo:8080/x?secret", "foo:8080/x?..."),
+        ("user:secret@foo", "foo"),
     ],
 )
 def test_addresses_are_shown_without_what_is_secret(url: str, shown: str) -> None:

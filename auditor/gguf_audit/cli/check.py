@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gguf_audit.cli import policy as policies
 from gguf_audit.cli.options import Debug, Offline, settle_hub
-from gguf_audit.cli.outcome import end
+from gguf_audit.cli.outcome import complain, end
 from gguf_audit.cli.progress import progress_bar
 from gguf_audit.cli.reports import Format, Output, open_outputs, render
 
@@ -315,7 +315,12 @@ def _check(wanted: _Wanted) -> int:
         from gguf_audit.sums import render as render_sums
 
         sums.write(render_sums(report))
-    return report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
+    code = report.exit_code(lowest, allow_unknown=wanted.allow_unknown)
+    if code and not wanted.quiet and outputs[0].place is not None:
+        from gguf_audit.report.wording import summary
+
+        complain(f"{summary(report)} (the report is in {wanted.output})")
+    return code
 
 
 def _mandate(wanted: _Wanted, installed: Mapping[str, Rule], policy: Policy | None) -> Mandate:

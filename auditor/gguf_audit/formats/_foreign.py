@@ -40,6 +40,8 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 )
 
 
+#: Letters of what is no GGUF file that are told.
+_SHOWN = 16
 #: What may stand before a text: white space, and the bytes that mark UTF-8.
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
@@ -118,7 +120,15 @@ def foreign(head: bytes, size: int, name: str) -> AuditError:
             "the file begins with zeros: a download that was reserved and never filled",
             where=where,
         )
-    return MalformedError(f"the file begins with {head[:4]!a}, not with GGUF", where=where)
+    return MalformedError(f"the file begins with {_beginning(head)}, not with GGUF", where=where)
+
+
+def _beginning(head: bytes) -> str:
+    """Return how a file begins: its first letters, or bytes where they are none."""
+    line = head[:_SHOWN].partition(b"\n")[0].rstrip()
+    if line and line.isascii() and line.decode("ascii").isprintable():
+        return f'"{line.decode("ascii")}"'
+    return f"the bytes {head[:4].hex(' ')}"
 
 
 def _is_imatrix(head: bytes) -> bool:

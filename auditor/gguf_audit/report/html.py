@@ -17,7 +17,7 @@ from gguf_audit.report.wording import (
     gaps,
     models,
     problem,
-    reference,
+    references,
     summary,
     targets,
     word,
@@ -63,8 +63,7 @@ def render(
     _add(body, "p", summary(report))
     if report.subjects:
         _verdicts(body, report.subjects, style)
-    held = dict.fromkeys(subject.reference for subject in report.subjects)
-    said = [("against", reference(one, style)) for one in held if one is not None]
+    said = [("against", one) for one in references(report.subjects, style)]
     _terms(body, [*said, *told(report, style)])
     if detail is not Detail.VERDICT:
         among = targets(report.subjects)

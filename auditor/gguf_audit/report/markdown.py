@@ -19,7 +19,7 @@ from gguf_audit.report.wording import (
     gaps,
     models,
     problem,
-    reference,
+    references,
     summary,
     targets,
     word,
@@ -95,9 +95,9 @@ def _verdicts(report: Report, style: Style) -> Iterator[str]:
         yield f"| **{word(subject)[0]}** | {_code(style.safe(subject.target))} | {said} |"
     if rest := len(report.subjects) - len(shown):
         yield f"| | and {rest:,} more | |"
-    held = {subject.reference: None for subject in report.subjects if subject.reference is not None}
-    for one in list(held)[:_REFERENCES]:
-        yield from ("", f"Against {_text(reference(one, style))}.")
+    held = references(report.subjects, style)
+    for one in held[:_REFERENCES]:
+        yield from ("", f"Against {_text(one)}.")
     if (rest := len(held) - _REFERENCES) > 0:
         yield from ("", f"And against {plural(rest, 'other reference')}.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from gguf_audit.catalogue import Page
 from gguf_audit.evidence import NO_REFERENCE
@@ -18,11 +18,11 @@ from gguf_audit.report.wording import (
     facts_of,
     gaps,
     problem,
-    reference,
+    references,
     summary,
     word,
 )
-from gguf_audit.verdict import ReferenceFacts, Report, SubjectReport
+from gguf_audit.verdict import Report, SubjectReport
 
 __all__ = ["render"]
 
@@ -48,7 +48,8 @@ def render(
     for subject in report.subjects:
         lines += _verdict(subject, report, style)
     if style.detail is not Detail.VERDICT:
-        lines += _references(report.subjects, style)
+        for said in references(report.subjects, style):
+            lines += style.field("against", said)
         for label, text in accepted.told(report, style):
             lines += style.field(label, text)
         for block in finding_blocks(report.subjects, pages or {}, style):
@@ -96,14 +97,6 @@ def _source(subject: SubjectReport, style: Style) -> Iterator[str]:
     cost = f"{source.bytes:,} bytes in {plural(source.requests, 'request')}"
     note = f"; {style.safe(source.note, limit=REASON_CHARACTERS)}" if source.note else ""
     yield from style.field("source", f"{place} ({SOURCES[source.origin]}): {cost}{note}")
-
-
-def _references(subjects: Iterable[SubjectReport], style: Style) -> Iterator[str]:
-    held: dict[ReferenceFacts, None] = {
-        subject.reference: None for subject in subjects if subject.reference is not None
-    }
-    for facts in held:
-        yield from style.field("against", reference(facts, style))
 
 
 def _skips(skips: tuple[Skip, ...], style: Style) -> Iterator[str]:

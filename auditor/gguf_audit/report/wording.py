@@ -22,6 +22,7 @@ __all__ = [
     "models",
     "problem",
     "reference",
+    "references",
     "summary",
     "targets",
     "word",
@@ -29,6 +30,8 @@ __all__ = [
 
 #: A reason may quote several strings from files.
 REASON_CHARACTERS = 800
+#: Files named of those that a reference is for.
+_FILES = 5
 #: Where a reference was found, as people are told.
 ORIGINS = {
     "hub": "the Hub",
@@ -100,7 +103,7 @@ def problem(error: Problem, subject: SubjectReport, style: Style) -> str:
     place = [] if where.file in (None, subject.target) else [where.file or ""]
     named = (where.key, where.tensor)
     place += [name for name in named if name is not None and name not in error.message]
-    if where.offset is not None:
+    if where.offset:  # At the beginning is where everybody looks.
         place.append(f"offset {where.offset:,}")
     at = style.safe(f" ({', '.join(place)})" if place else "", limit=LIMITS.report_characters)
     return style.safe(error.message, limit=REASON_CHARACTERS) + at
@@ -113,6 +116,30 @@ def reference(facts: ReferenceFacts, style: Style) -> str:
         name += f" at {style.safe(facts.revision)}"
     note = f"; {style.safe(facts.note, limit=REASON_CHARACTERS)}" if facts.note else ""
     return f"{name} ({ORIGINS[facts.origin]}){note}"
+
+
+def references(subjects: Sequence[SubjectReport], style: Style) -> list[str]:
+    """Return each reference of a run, with the files that it is for where that isn't all of them."""
+    held: dict[ReferenceFacts, dict[str, None]] = {}
+    files = [subject for subject in subjects if subject.kind != "set"]
+    for subject in files:
+        if subject.reference is not None:
+            held.setdefault(subject.reference, {})[subject.target] = None
+    common = len(held) == 1 and all(subject.reference is not None for subject in files)
+    # Below what was not audited it would seem to be that file's.
+    unclear = common and len(files) > 1 and files[-1].status is Status.NOT_AUDITED
+    return [
+        reference(facts, style)
+        + ("" if common else f"; for {_some(list(names), style)}")
+        + (f"; for all {plural(len(files), 'file')}" if unclear else "")
+        for facts, names in held.items()
+    ]
+
+
+def _some(names: Sequence[str], style: Style) -> str:
+    shown = ", ".join(style.safe(name, limit=LIMITS.report_characters) for name in names[:_FILES])
+    rest = len(names) - _FILES
+    return shown + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def gaps(skips: Iterable[Skip], *, everything: bool = False) -> list[Gap]:

@@ -12,13 +12,14 @@ from typing import Literal
 
 import gguf_audit
 from gguf_audit.engine import RUNTIMES
-from gguf_audit.errors import AuditError
+from gguf_audit.errors import AuditError, ReferenceUnavailableError
 from gguf_audit.formats.gguf import MAGIC
 from gguf_audit.overview import Overview, Shown
 from gguf_audit.reference import References
 from gguf_audit.showing._file import show_file
 from gguf_audit.showing._reference import show_reference
 from gguf_audit.sources import FileSource
+from gguf_audit.sources.hub_ids import hub_id
 from gguf_audit.targets import Targets, is_model
 from gguf_audit.verdict import Problem
 
@@ -43,7 +44,7 @@ def _subjects(target: str) -> tuple[Overview, ...]:
         try:
             return (show_reference(References().open(target)),)
         except AuditError as error:
-            return (_unread(target, "reference", error),)
+            return (_unread(target, "reference", _with_hint(target, error)),)
     return tuple(_models(target))
 
 
@@ -71,6 +72,17 @@ def _is_model(target: str) -> bool:
         return target.endswith(".gguf") or is_model(target)
     source = FileSource(path)
     return source.size < len(MAGIC) or source.read(0, len(MAGIC)) == MAGIC or path.suffix == ".gguf"
+
+
+def _with_hint(target: str, error: AuditError) -> AuditError:
+    """Return the error with what a repository's name would have to be followed by."""
+    if hub_id(target) is None:
+        return error
+    hint = (
+        f"; by {target} alone show takes a checkpoint: of a model in a repository say which one,"
+        f" {target}:FILE.gguf or {target}:Q4_K_M"
+    )
+    return ReferenceUnavailableError(error.message + hint, where=error.where)
 
 
 def _unread(target: str, kind: Literal["reference", "other"], error: AuditError) -> Overview:

@@ -19,6 +19,8 @@ def shown_url(url: str) -> str:
     except ValueError:
         return "an address that is none"
     query = "?..." if parts.query else ""
+    if not parts.netloc and "//" not in url:  # no address, so no scheme either
+        return url.partition("?")[0].partition("#")[0].rpartition("@")[2] + query
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{query}"
 
 
