@@ -149,6 +149,23 @@ def test_a_quant_that_went_wrong_is_not_uploaded(place: Workplace) -> None:
     assert (done.returncode, place.log) == (1, [])
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "usage"),
+    [
+        ("publish.sh", (), "CHECKPOINT MODEL-F16.gguf OWNER/REPO QUANT..."),
+        ("publish.sh", ("a", "b", "me/repo"), "CHECKPOINT MODEL-F16.gguf OWNER/REPO QUANT..."),
+        ("serve.sh", ("a",), "MODEL.gguf CONTEXT [llama-server options]"),
+    ],
+)
+def test_a_script_with_too_few_arguments_says_what_it_takes(
+    place: Workplace, name: str, arguments: tuple[str, ...], usage: str
+) -> None:
+    script = place.script(name, recipe(name))
+    done = place.run(script, *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"usage: {script} {usage}\n")
+    assert place.log == []
+
+
 # A deployment
 
 

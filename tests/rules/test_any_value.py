@@ -67,5 +67,5 @@ def test_no_rule_crashes_over_any_value(key: str) -> None:
                 except AuditError:
                     pass
                 except Exception as error:
-                    crashed.append(f"{rule.id} on {full} = {value}: {error!r}")
+                    crashed.append(f"{rule.id} on {full} = {value!r}: {error!r}")
     assert crashed == []
