@@ -175,7 +175,7 @@ class Tensor(Struct, frozen=True, kw_only=True):
 
 
 class Tail(Struct, frozen=True, kw_only=True):
-    """What a file holds behind its last tensor, its padding not included."""
+    """What a file holds where no header and no tensor is: behind all, or in between."""
 
     #: From the start of the file.
     offset: int
@@ -223,6 +223,9 @@ class FileFacts(Loading, frozen=True, kw_only=True):
     fields: tuple[Field, ...]
     tensors: tuple[Tensor, ...]
     tail: Tail | None = None
+    #: What lies between header and data where that isn't zeros, from the first other byte to
+    #: the last one.
+    filling: Tail | None = None
     #: Reads the values of one of its small tensors: ``Gguf.values``.
     load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = _unread
     #: Looks at those of one that may be larger: ``Gguf.non_finite``.

@@ -127,17 +127,19 @@ class _Header:
         tensors = tuple([self._tensor(index, tensor_count) for index in range(tensor_count)])
         cursor.tensor = None
         header_bytes = cursor.position
+        data_offset = padded(header_bytes, alignment)
         facts = FileFacts(
             name=self._source.name,
             size_bytes=self._source.size,
             header_bytes=header_bytes,
             header_sha256=cursor.sha256(),
-            data_offset=padded(header_bytes, alignment),
+            data_offset=data_offset,
             alignment=alignment,
             version=version,
             byte_order=order,
             fields=fields,
             tensors=tensors,
+            filling=self._filling(data_offset) if tensors else None,
             load_values=partial(_values, self._source),
             load_non_finite=partial(_non_finite, self._source),
         )
@@ -145,6 +147,24 @@ class _Header:
         if end is None or end >= facts.size_bytes:
             return facts
         return replace(facts, tail=self._tail(end))
+
+    def _filling(self, data_offset: int) -> Tail | None:
+        """Look at what pads the header, up to the data: at most an alignment."""
+        cursor = self._cursor
+        size = data_offset - cursor.position
+        if not size or data_offset > min(self._source.size, self._limits.header_bytes):
+            return None
+        stored = cursor.take(size, "the padding")
+        held = stored.strip(b"\0")
+        if not held:
+            return None
+        first = len(stored) - len(stored.lstrip(b"\0"))
+        return Tail(
+            offset=data_offset - size + first,
+            size_bytes=len(held),
+            kind=known_kind(held),
+            empty=False,
+        )
 
     def _tail(self, start: int) -> Tail:
         """Look at both ends of what lies behind the last tensor."""
