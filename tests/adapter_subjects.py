@@ -68,9 +68,14 @@ def adapter(
     return file(ADAPTER, PAIRS, lost=lost, changed=changed, shapes=shapes)
 
 
-def matrix(*, lost: Sequence[str] = (), shapes: Tensors | None = None) -> Gguf:
+def matrix(
+    *,
+    lost: Sequence[str] = (),
+    changed: Mapping[str, FieldValue] | None = None,
+    shapes: Tensors | None = None,
+) -> Gguf:
     """Return the importance matrix, without some keys and tensors, with others changed."""
-    return file(MATRIX, ENTRIES, lost=lost, shapes=shapes)
+    return file(MATRIX, ENTRIES, lost=lost, changed=changed, shapes=shapes)
 
 
 def vector(

@@ -230,6 +230,8 @@ class FileFacts(Loading, frozen=True, kw_only=True):
     load_values: Callable[[FileFacts, Tensor], tuple[float, ...] | Absent] = _unread
     #: Looks at those of one that may be larger: ``Gguf.non_finite``.
     load_non_finite: Callable[[FileFacts, Tensor], NonFinite | Absent | None] = _unread
+    #: Looks for one below zero: ``Gguf.negative``.
+    load_negative: Callable[[FileFacts, Tensor], tuple[int, float] | Absent | None] = _unread
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -286,6 +288,15 @@ class Gguf(Struct, frozen=True, kw_only=True):
         """
         file = self.files[tensor.file]
         return file.load_non_finite(file, tensor)
+
+    def negative(self, tensor: Tensor) -> tuple[int, float] | Absent | None:
+        """Return the first value of a small tensor that is below zero, and which it is.
+
+        Absent where there is no data, or another type than F32. Raises AuditError where the
+        file can't be read any more.
+        """
+        file = self.files[tensor.file]
+        return file.load_negative(file, tensor)
 
     def string(self, key: str) -> str | None:
         """Return a string value by its full key, ``None`` where there is none."""

@@ -100,3 +100,18 @@ def test_what_is_not_looked_at_is_absent() -> None:
     ]
     file = read_gguf(MemorySource("model.gguf", build_gguf({}, [TensorSpec("a", (4,))])[:-32]))
     assert file.non_finite(file.tensors["a"]) == Absent("model.gguf has no data for a")
+
+
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_the_first_value_below_zero_is_found(byte_order: ByteOrder) -> None:
+    def negative(type_: str, *values: float) -> tuple[int, float] | Absent | None:
+        data = stored(type_, values, byte_order)
+        tensors = [TensorSpec("first", (5,)), TensorSpec("last", (len(values),), type_, data)]
+        content = build_gguf({}, tensors, byte_order=byte_order)
+        file = read_gguf(MemorySource("model.gguf", content))
+        return file.negative(file.tensors["last"])
+
+    assert negative("F32", 0.0, 1e-30, INF, NAN) is None
+    assert negative("F32", -0.0, -NAN) is None
+    assert negative("F32", 1.0, -2.5, -INF) == (1, -2.5)
+    assert negative("F16", -1.0) == Absent("last is stored as F16, only F32 is read")

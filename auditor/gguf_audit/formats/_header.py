@@ -96,6 +96,15 @@ def _non_finite(source: ByteSource, file: FileFacts, tensor: Tensor) -> NonFinit
     return read_non_finite(source, file, tensor)
 
 
+def _negative(
+    source: ByteSource, file: FileFacts, tensor: Tensor
+) -> tuple[int, float] | Absent | None:
+    # Only importance matrices are asked.
+    from gguf_audit.formats._values import read_negative
+
+    return read_negative(source, file, tensor)
+
+
 class _Header:
     """One walk over one header, with the budgets it has left."""
 
@@ -142,6 +151,7 @@ class _Header:
             filling=self._filling(data_offset) if tensors else None,
             load_values=partial(_values, self._source),
             load_non_finite=partial(_non_finite, self._source),
+            load_negative=partial(_negative, self._source),
         )
         end = data_end(facts)
         if end is None or end >= facts.size_bytes:

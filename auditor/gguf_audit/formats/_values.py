@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gguf_audit.gguf import FileFacts, Tensor
     from gguf_audit.sources import ByteSource
 
-__all__ = ["read_non_finite", "read_values"]
+__all__ = ["read_negative", "read_non_finite", "read_values"]
 
 
 class _Floats(NamedTuple):
@@ -82,6 +82,27 @@ def read_non_finite(
     if found is None:
         return None
     return NonFinite(index=found[0], value=found[1], count=count, lowest=lowest, highest=highest)
+
+
+def read_negative(
+    source: ByteSource, file: FileFacts, tensor: Tensor
+) -> tuple[int, float] | Absent | None:
+    """Return which of a tensor's values is the first below zero, ``None`` for none.
+
+    Absent where its file lacks the data or they are no F32. Raises AuditError where the file
+    can't be read any more.
+    """
+    if tensor.type.name != "F32":
+        return Absent(f"{tensor.name} is stored as {tensor.type.name}, only F32 is read")
+    data = _data(source, file, tensor, limit_bytes=LIMITS.floats_bytes)
+    if isinstance(data, Absent):
+        return data
+    order = _order(file)
+    # The sign is the highest bit: ASCII has none, and that is told without making numbers.
+    if data[0 if order == ">" else 3 :: 4].isascii():
+        return None
+    values = enumerate(iter_unpack(f"{order}f", data))
+    return next(((index, value) for index, (value,) in values if value < 0), None)
 
 
 def _data(

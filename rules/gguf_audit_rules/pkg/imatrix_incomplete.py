@@ -1,12 +1,14 @@
 """An importance matrix lacks something that llama-quantize asks for.
 
 ## What it does
-Looks for the data sets, the number of chunks and their size, and for each entry both
+Looks for the data sets (strings), the number of chunks and their size (u32), and for each entry both
 `in_sum2` and `counts`: float32, as many matrices in one as in the other. `in_sum`, where it
-is there, has to be as big as `in_sum2`.
+is there, has to be as big as `in_sum2`. One that says that it was computed on no chunk is a
+warning.
 
 ## Why it matters
-llama-quantize stops at a missing key, and at an entry that is not whole.
+llama-quantize stops at a missing key, dies of one of another type, and stops at an entry that is
+not whole.
 
 ## Fix
 Compute the importance matrix again with llama-imatrix.
@@ -21,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
-from gguf_audit.gguf import Gguf, Tensor
+from gguf_audit.gguf import Array, Field, Gguf, Tensor, ValueType
 from gguf_audit.rule import Hit, OnCompanion, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules._fields import type_name
 from gguf_audit_rules.wt._tensors import listed
 
 KEYS = ("imatrix.datasets", "imatrix.chunk_count", "imatrix.chunk_size")
@@ -36,8 +39,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     del settings
     gguf = companion.gguf
     for key in KEYS:
-        if key not in gguf.fields:
-            yield _hit(f"needs {key}, it is absent", where=Where(key=key))
+        yield from _key(gguf, key)
     names = dict.fromkeys(
         name.removesuffix(ending)
         for name in gguf.tensors
@@ -62,6 +64,27 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         yield _hit(f"in_sum2, counts and in_sum don't go together for {listed(wrong)}", where)
 
 
+def _key(gguf: Gguf, key: str) -> Iterator[Outcome]:
+    field = gguf.fields.get(key)
+    if field is None:
+        yield _hit(f"needs {key}, it is absent", where=Where(key=key))
+        return
+    where = Where(key=key, offset=field.offset)
+    if key == KEYS[0]:
+        right, wanted = _is_texts(field), "an array of strings"
+    else:
+        right, wanted = field.type is ValueType.UINT32, "a u32"
+    if not right:
+        yield _hit(f"needs {wanted}, {key} is {type_name(field)}", where=where)
+    elif key == KEYS[1] and field.value == 0:
+        message = f"needs some chunks, {key} is 0: nothing was computed, or the number is lost"
+        yield _hit(message, where=where, level=Severity.WARNING)
+
+
+def _is_texts(field: Field) -> bool:
+    return isinstance(field.value, Array) and field.value.item_type is ValueType.STRING
+
+
 def _whole(gguf: Gguf, name: str) -> bool:
     sums, counts = gguf.tensors[name + SUMS], gguf.tensors[name + COUNTS]
     whole = gguf.tensors.get(name + SUM, sums)
@@ -76,14 +99,14 @@ def _matrices(tensor: Tensor) -> int:
     return tensor.elements // tensor.shape[0] if tensor.shape[0] else 0
 
 
-def _hit(message: str, where: Where) -> Hit:
-    return Hit(message=message, where=where, level=Severity.ERROR, repair=AGAIN)
+def _hit(message: str, where: Where, level: Severity = Severity.ERROR) -> Hit:
+    return Hit(message=message, where=where, level=level, repair=AGAIN)
 
 
 RULE = Rule(
     id="PKG045",
     name="imatrix-incomplete",
-    levels=(Severity.ERROR,),
+    levels=(Severity.ERROR, Severity.WARNING),
     check=OnCompanion(check, kinds=("imatrix",)),
     authority="llama.cpp b11434 tools/quantize/quantize.cpp load_imatrix, "
     "tools/imatrix/imatrix.cpp load_imatrix",

@@ -4,8 +4,9 @@ import pytest
 
 from adapter_subjects import MATRIX, matrix
 from companion_subjects import Tensors, companion, file
-from gguf_audit.gguf import Gguf
+from gguf_audit.gguf import Gguf, ValueType
 from gguf_audit.rule import Hit, Severity
+from gguf_audit.testing import FieldValue
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.imatrix_incomplete import AGAIN, check
 from rule_subjects import SETTINGS
@@ -23,6 +24,44 @@ def test_fires_for_each_key(key: str) -> None:
             message=f"needs {key}, it is absent",
             where=Where(key=key),
             level=Severity.ERROR,
+            repair=AGAIN,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("imatrix.chunk_count", "4", "needs a u32, {} is string"),
+        ("imatrix.chunk_size", (ValueType.INT32, 64), "needs a u32, {} is int32"),
+        ("imatrix.datasets", "calibration.txt", "needs an array of strings, {} is string"),
+        (
+            "imatrix.datasets",
+            (ValueType.INT32, [1]),
+            "needs an array of strings, {} is an array of int32",
+        ),
+    ],
+)
+def test_fires_for_a_key_of_another_type(key: str, value: FieldValue, message: str) -> None:
+    gguf = matrix(changed={key: value})
+    assert said(gguf) == [
+        Hit(
+            message=message.format(key),
+            where=Where(key=key, offset=gguf.fields[key].offset),
+            level=Severity.ERROR,
+            repair=AGAIN,
+        )
+    ]
+
+
+def test_fires_as_a_warning_for_no_chunk() -> None:
+    key = "imatrix.chunk_count"
+    gguf = matrix(changed={key: 0})
+    assert said(gguf) == [
+        Hit(
+            message=f"needs some chunks, {key} is 0: nothing was computed, or the number is lost",
+            where=Where(key=key, offset=gguf.fields[key].offset),
+            level=Severity.WARNING,
             repair=AGAIN,
         )
     ]
