@@ -172,6 +172,7 @@ class Suspicion(Struct, frozen=True, kw_only=True):
     """Something in a template's syntax tree that no chat needs."""
 
     kind: SuspicionKind
+    #: 0 where it is known from rendering.
     line: int
     #: What was found, as a message would go on: ``the attribute __class__``.
     what: str

@@ -189,11 +189,10 @@ class Limits(NamedTuple):
     #: Templates of one file or checkpoint that are parsed; four are real.
     templates: int = 64
     #: How long those of one file may take before no other of them is begun.
-    templates_seconds: float = 3.0
+    templates_seconds: float = 2.0
     #: Address space of the process that parses and renders them; it starts with 20 MiB.
     template_memory_bytes: int = 256 * MIB
-    #: CPU time that one template may take there, rounded up to whole seconds by the
-    #: system; a published one takes 0.04.
+    #: CPU time that one template may take there; a published one takes 0.04.
     template_cpu_seconds: int = 1
     #: How long one may take in all, on a machine that has other things to do.
     template_seconds: float = 5.0

@@ -101,10 +101,14 @@ class Analyst:
         shared = {"bos_token": bos, "eos_token": eos}
         request = {"template": template, "shared": shared, "conversations": CONVERSATIONS}
         parsed = False
+        reached: tuple[Suspicion, ...] = ()
         try:
             for answer in self._talk(folders, request):
                 if not parsed:
                     found, parsed = _parsed(answer), True
+                elif "reached" in answer:
+                    told = any(each.kind == "internals" for each in found.suspicions)
+                    reached = () if told else _reached(answer)
                 else:
                     name, outcome = _rendered(answer)
                     renderings[name] = outcome
@@ -119,7 +123,7 @@ class Analyst:
             line=found.line,
             foreign_tags=found.foreign_tags,
             variables=found.variables,
-            suspicions=found.suspicions,
+            suspicions=(*found.suspicions, *reached),
             renderings=renderings,
         )
 
@@ -131,8 +135,8 @@ class Analyst:
             self._start(folders)
         deadline = time.monotonic() + LIMITS.template_seconds
         self._send(request)
-        # One about the template, one for each conversation, one that ends it.
-        for _ in range(len(CONVERSATIONS) + 2):
+        # One about the template, one for each conversation, two that end it.
+        for _ in range(len(CONVERSATIONS) + 3):
             answer = self._receive(deadline)
             if answer.get("done") is True:
                 return
@@ -207,7 +211,7 @@ class Analyst:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(LIMITS.template_seconds)
         match process.returncode:
-            case code if code == -signal.SIGXCPU:
+            case code if code in (-signal.SIGPROF, -signal.SIGXCPU):
                 reason = f"it takes more than {LIMITS.template_cpu_seconds} s of CPU time"
                 return _LostError(reason, certain=True)
             case int(code) if code < 0:
@@ -267,6 +271,17 @@ def _parsed(answer: _Message) -> Analysis:
                 variables=frozenset(map(str, variables)),
                 suspicions=tuple(_suspicions(suspicions)),
                 renderings={},
+            )
+        case _:
+            raise _LostError("its process gives no answer that we know")
+
+
+def _reached(answer: _Message) -> tuple[Suspicion, ...]:
+    match answer:
+        case {"reached": list() as names}:
+            return tuple(
+                Suspicion(kind="internals", line=0, what=f"the attribute {name}, in a prompt")
+                for name in map(str, cast("list[object]", names))
             )
         case _:
             raise _LostError("its process gives no answer that we know")

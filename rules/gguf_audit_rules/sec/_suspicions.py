@@ -55,7 +55,8 @@ def told(found: list[Suspicion]) -> str:
     """Say what was found, the gravest first."""
     first = max(found, key=lambda each: each.grave)
     rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"{first.what} in line {first.line}{rest}"
+    line = f" in line {first.line}" if first.line else ""
+    return f"{first.what}{line}{rest}"
 
 
 def alterations(analysis: Analysis) -> Iterator[str]:

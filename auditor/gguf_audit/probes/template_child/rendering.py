@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.ext import Extension, loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
 if TYPE_CHECKING:
     from jinja2 import nodes
     from jinja2.parser import Parser
 
-__all__ = ["FIXED_CLOCK", "Answer", "environment", "render", "renderings"]
+__all__ = ["FIXED_CLOCK", "Answer", "Sandbox", "environment", "render", "renderings"]
 
 #: Two renderings of a template that prints the date have to be equal.
 FIXED_CLOCK = dt.datetime(2026, 7, 1, 12, 0, 0)  # noqa: DTZ001 - what strftime prints
@@ -73,6 +73,25 @@ def _private(name: object) -> None:
         raise SecurityError(f"a namespace can't store {name!r}")
 
 
+class Sandbox(ImmutableSandboxedEnvironment):
+    """The sandbox of transformers, which remembers what was reached for in vain."""
+
+    def __init__(self) -> None:
+        """Have the extensions of transformers."""
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+        )
+        #: Attributes that lead into the interpreter, however their names came about.
+        self.reached: list[str] = []
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Refuse what jinja2 refuses."""
+        # What would only change a list is refused too, and reaches for nothing.
+        if not SandboxedEnvironment.is_safe_attribute(self, obj, attr, value):
+            self.reached.append(attr)
+        return super().is_safe_attribute(obj, attr, value)
+
+
 def _raise_exception(message: object) -> NoReturn:
     raise RaisedError(str(message))
 
@@ -97,11 +116,9 @@ def _tojson(
     )
 
 
-def environment() -> ImmutableSandboxedEnvironment:
+def environment() -> Sandbox:
     """Return the environment (transformers 5.24, utils/chat_template_utils.py)."""
-    made = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
-    )
+    made = Sandbox()
     made.filters["tojson"] = _tojson
     shared: Variables = {
         "raise_exception": _raise_exception,
@@ -114,7 +131,7 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def renderings(
-    made: ImmutableSandboxedEnvironment,
+    made: Sandbox,
     tree: nodes.Template,
     conversations: Mapping[str, Variables],
     *,
@@ -139,7 +156,7 @@ def renderings(
         answer = render(template, {**shared, **variables}, most=most)
         if index == 0 and _lost(answer, variables):
             parted = render(template, {**shared, **_parted(variables)}, most=most)
-            in_parts = parted[0] == "text" and not _lost(parted, variables)
+            in_parts = not _lost(parted, variables) and _PART not in parted[1]
             answer = parted if in_parts else answer
         elif in_parts:
             answer = render(template, {**shared, **_parted(variables)}, most=most)
@@ -173,6 +190,10 @@ def outcome_of(error: Exception) -> Answer:
             return ["exceeded", "it is nested too deeply, or calls itself without an end"]
         case _:
             return ["failed", f"{type(error).__name__}: {error}"]
+
+
+#: How Python shows a part: who prints that has taken a list for a text.
+_PART = "{'type': 'text'"
 
 
 def _lost(answer: Answer, variables: Variables) -> bool:

@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ __all__ = ["serve"]
 _LENGTH_BYTES = 4
 #: Of a message that goes into an error.
 _MOST_WORDS = 500
+#: Attributes that are told.
+_MOST_REACHED = 5
 
 
 def serve() -> None:
@@ -40,7 +43,8 @@ def serve() -> None:
         return
     # jinja2 loads them when it first needs them, and by then no file can be opened.
     codecs.lookup("unicode-escape")
-    importlib.import_module("jinja2.debug")
+    for name in ("html", "jinja2.constants", "jinja2.debug", "textwrap"):
+        importlib.import_module(name)
     # What was imported is no garbage; what templates make is.
     gc.freeze()
     gc.enable()
@@ -89,11 +93,13 @@ def _answers(request: dict[str, Any], *, most: int) -> Iterator[dict[str, Any]]:
         made, tree, request["conversations"], shared=request["shared"], most=most
     ):
         yield {"name": name, "kind": kind, "text": text if kind == "text" else text[:_MOST_WORDS]}
+    yield {"reached": sorted(set(made.reached))[:_MOST_REACHED]}
     yield {"done": True}
 
 
 def _allow(seconds: int) -> None:
-    """Grant so much CPU time from now on, at least; the system counts whole seconds."""
+    """Grant so much CPU time from now on; the limit counts whole seconds, and can't be stopped."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = int(time.process_time()) + seconds + 1
     if hard != resource.RLIM_INFINITY:
