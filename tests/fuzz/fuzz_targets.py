@@ -31,6 +31,7 @@ from gguf_audit.probes.child import Talk, answers_of
 from gguf_audit.probes.llama_cpp import Library, understood
 from gguf_audit.probes.template_child.rendering import environment
 from gguf_audit.probes.template_child.suspicion import examine
+from gguf_audit.probes.template_child.tree import Tree
 from gguf_audit.rule import OnModel, Rule
 from gguf_audit.sources import MemorySource, MemoryTree
 from gguf_audit_rules import load
@@ -148,7 +149,7 @@ def template(data: bytes) -> None:
     except Exception:
         # jinja2 raises what it likes, and the child says what it was.
         tree = None
-    found = examine(tree, source)
+    found = examine(None if tree is None else Tree(tree), source)
     json.dumps(found)
     assert found["suspicions"] is not None
 

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast, get_args
@@ -101,14 +101,13 @@ class Analyst:
         shared = {"bos_token": bos, "eos_token": eos}
         request = {"template": template, "shared": shared, "conversations": CONVERSATIONS}
         parsed = False
-        reached: tuple[Suspicion, ...] = ()
+        late: tuple[Suspicion, ...] = ()
         try:
             for answer in self._talk(folders, request):
                 if not parsed:
                     found, parsed = _parsed(answer), True
-                elif "reached" in answer:
-                    told = any(each.kind == "internals" for each in found.suspicions)
-                    reached = () if told else _reached(answer)
+                elif "late" in answer:
+                    late = _late(answer, told={each.kind for each in found.suspicions})
                 else:
                     name, outcome = _rendered(answer)
                     renderings[name] = outcome
@@ -123,7 +122,7 @@ class Analyst:
             line=found.line,
             foreign_tags=found.foreign_tags,
             variables=found.variables,
-            suspicions=(*found.suspicions, *reached),
+            suspicions=(*found.suspicions, *late),
             renderings=renderings,
         )
 
@@ -276,13 +275,12 @@ def _parsed(answer: _Message) -> Analysis:
             raise _LostError("its process gives no answer that we know")
 
 
-def _reached(answer: _Message) -> tuple[Suspicion, ...]:
+def _late(answer: _Message, *, told: Collection[str]) -> tuple[Suspicion, ...]:
+    """Return what prompts tell, of kinds that the template's tree has not told."""
     match answer:
-        case {"reached": list() as names}:
-            return tuple(
-                Suspicion(kind="internals", line=0, what=f"the attribute {name}, in a prompt")
-                for name in map(str, cast("list[object]", names))
-            )
+        case {"late": list()}:
+            late = _suspicions(cast("list[object]", answer["late"]))
+            return tuple(each for each in late if each.kind not in told)
         case _:
             raise _LostError("its process gives no answer that we know")
 

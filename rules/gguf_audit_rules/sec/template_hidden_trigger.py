@@ -3,7 +3,9 @@
 ## What it does
 Looks in the syntax tree of every template of the file for conditions on what a message says
 that decide about 20 letters and more of the template's own text, and for conditions on the
-date. Markers such as `</think>` and `/no_think` are no words, and printing the date is none.
+date. However such a condition is written: a question is rendered again with every word in it
+that the template holds, and on other days. Markers such as `</think>` and `/no_think` are no
+words, and printing the date is none.
 
 ## Why it matters
 The model is told something that nobody sees, and only where somebody wants it: answers are

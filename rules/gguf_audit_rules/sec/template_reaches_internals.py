@@ -3,7 +3,8 @@
 ## What it does
 Looks in the syntax tree of every template of the file for attributes such as `__class__`, by
 name, by subscript, by the filter `attr` or in a format string, put together in whatever way;
-and for attributes of what Jinja brings along, `lipsum` or `cycler`. Words in a text are none.
+and for attributes of what Jinja brings along, `lipsum` or `cycler`; and for what rendering a few
+conversations reaches for in vain. Words in a text are none.
 
 ## Why it matters
 In an engine without a sandbox this runs any program, with the first message; several engines

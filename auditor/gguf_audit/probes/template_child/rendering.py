@@ -13,10 +13,22 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
 
 if TYPE_CHECKING:
-    from jinja2 import nodes
+    from jinja2 import Template, nodes
     from jinja2.parser import Parser
 
-__all__ = ["FIXED_CLOCK", "Answer", "Sandbox", "environment", "render", "renderings"]
+__all__ = [
+    "FIXED_CLOCK",
+    "Answer",
+    "Clock",
+    "Sandbox",
+    "Variables",
+    "compiled",
+    "environment",
+    "in_parts",
+    "outcome_of",
+    "render",
+    "renderings",
+]
 
 #: Two renderings of a template that prints the date have to be equal.
 FIXED_CLOCK = dt.datetime(2026, 7, 1, 12, 0, 0)  # noqa: DTZ001 - what strftime prints
@@ -83,6 +95,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         )
         #: Attributes that lead into the interpreter, however their names came about.
         self.reached: list[str] = []
+        self.clock = Clock()
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Refuse what jinja2 refuses."""
@@ -96,8 +109,14 @@ def _raise_exception(message: object) -> NoReturn:
     raise RaisedError(str(message))
 
 
-def _strftime_now(form: str) -> str:
-    return FIXED_CLOCK.strftime(form)
+class Clock:
+    """``strftime_now``: the time is what we say it is."""
+
+    now = FIXED_CLOCK
+
+    def __call__(self, form: str) -> str:
+        """Return the time in this form."""
+        return self.now.strftime(form)
 
 
 def _tojson(
@@ -122,7 +141,7 @@ def environment() -> Sandbox:
     made.filters["tojson"] = _tojson
     shared: Variables = {
         "raise_exception": _raise_exception,
-        "strftime_now": _strftime_now,
+        "strftime_now": made.clock,
         "dict": Dictionary(),
         "namespace": TemplateNamespace,
     }
@@ -130,9 +149,14 @@ def environment() -> Sandbox:
     return made
 
 
+def compiled(made: Sandbox, tree: nodes.Template) -> Template:
+    """Return what can be rendered; jinja2 raises what it likes."""
+    code = made.compile(tree)
+    return made.template_class.from_code(made, code, made.make_globals(None), None)
+
+
 def renderings(
-    made: Sandbox,
-    tree: nodes.Template,
+    template: Template,
     conversations: Mapping[str, Variables],
     *,
     shared: Variables,
@@ -143,27 +167,19 @@ def renderings(
     ``most`` bounds the characters of one prompt. Where the first conversation loses its
     text, content is given in parts instead of as a string, as for a model that sees.
     """
-    try:
-        template = made.template_class.from_code(
-            made, made.compile(tree), made.make_globals(None), None
-        )
-    except Exception as error:
-        outcome = outcome_of(error)
-        yield from ((name, outcome) for name in conversations)
-        return
-    in_parts = False
+    as_parts = False
     for index, (name, variables) in enumerate(conversations.items()):
         answer = render(template, {**shared, **variables}, most=most)
         if index == 0 and _lost(answer, variables):
-            parted = render(template, {**shared, **_parted(variables)}, most=most)
-            in_parts = not _lost(parted, variables) and _PART not in parted[1]
-            answer = parted if in_parts else answer
-        elif in_parts:
-            answer = render(template, {**shared, **_parted(variables)}, most=most)
+            parted = render(template, {**shared, **in_parts(variables)}, most=most)
+            as_parts = not _lost(parted, variables) and _PART not in parted[1]
+            answer = parted if as_parts else answer
+        elif as_parts:
+            answer = render(template, {**shared, **in_parts(variables)}, most=most)
         yield name, answer
 
 
-def render(template: Any, variables: Variables, *, most: int) -> Answer:
+def render(template: Template, variables: Variables, *, most: int) -> Answer:
     """Return the prompt, or what kept us from it."""
     text: list[str] = []
     length = 0
@@ -201,7 +217,8 @@ def _lost(answer: Answer, variables: Variables) -> bool:
     return answer[0] != "text" or variables["messages"][-1]["content"] not in answer[1]
 
 
-def _parted(variables: Variables) -> Variables:
+def in_parts(variables: Variables) -> Variables:
+    """Return a conversation whose contents are lists of parts."""
     return {**variables, "messages": [_in_parts(each) for each in variables["messages"]]}
 
 

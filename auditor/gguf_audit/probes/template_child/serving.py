@@ -17,12 +17,20 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from gguf_audit.bounded import bound
-from gguf_audit.probes.template_child.rendering import environment, outcome_of, renderings
-from gguf_audit.probes.template_child.suspicion import examine
+from gguf_audit.probes.template_child.provoking import provoked
+from gguf_audit.probes.template_child.rendering import (
+    Answer,
+    compiled,
+    environment,
+    outcome_of,
+    renderings,
+)
+from gguf_audit.probes.template_child.suspicion import Found, examine
+from gguf_audit.probes.template_child.tree import Tree
 
 __all__ = ["serve"]
 
@@ -81,7 +89,8 @@ def _answers(request: dict[str, Any], *, most: int) -> Iterator[dict[str, Any]]:
         }
         yield {"done": True}
         return
-    found = examine(tree, request["template"])
+    seen = Tree(tree)
+    found = examine(seen, request["template"])
     yield {"fault": None, "line": 0, **found}
     if any(kind == "unbounded" for kind, *_ in found["suspicions"]):
         # It would only end this process, and the next template would wait for a new one.
@@ -89,11 +98,26 @@ def _answers(request: dict[str, Any], *, most: int) -> Iterator[dict[str, Any]]:
             yield {"name": name, "kind": "exceeded", "text": "it has no bounds"}
         yield {"done": True}
         return
-    for name, (kind, text) in renderings(
-        made, tree, request["conversations"], shared=request["shared"], most=most
-    ):
+    conversations, shared = request["conversations"], request["shared"]
+    outcomes: Iterable[tuple[str, Answer]]
+    template = None
+    try:
+        template = compiled(made, tree)
+    except Exception as error:
+        outcomes = dict.fromkeys(conversations, outcome_of(error)).items()
+    else:
+        outcomes = renderings(template, conversations, shared=shared, most=most)
+    for name, (kind, text) in outcomes:
         yield {"name": name, "kind": kind, "text": text if kind == "text" else text[:_MOST_WORDS]}
-    yield {"reached": sorted(set(made.reached))[:_MOST_REACHED]}
+    late: list[Found] = []
+    if template is not None:
+        first = next(iter(conversations.values()))
+        late += provoked(template, seen, first, clock=made.clock, shared=shared, most=most)
+    late += (
+        ("internals", 0, f"the attribute {name}, in a prompt", True)
+        for name in sorted(set(made.reached))[:_MOST_REACHED]
+    )
+    yield {"late": late}
     yield {"done": True}
 
 

@@ -15,7 +15,7 @@ from jinja2 import nodes
 
 from gguf_audit.probes.template_child.tree import Tree, format_of, target_of
 
-__all__ = ["examine"]
+__all__ = ["Found", "examine", "shown"]
 
 #: Tags of jinja2 that llama.cpp's engine doesn't know (common/jinja/parser.cpp).
 _FOREIGN: dict[type[nodes.Node], str] = {
@@ -59,6 +59,10 @@ _OUTSIDE = frozenset(
         "vars",
     }
 )
+#: Those of them that nobody gives to a template under this name.
+_NEVER_GIVEN = frozenset(
+    {"__import__", "builtins", "eval", "exec", "importlib", "os", "popen", "subprocess", "sys"}
+)
 #: Above this a number makes work or text that no prompt has room for.
 _HUGE = 100_000
 #: Rounds of loops inside each other.
@@ -94,12 +98,16 @@ _IDIOMS = re.compile(
 _HIDDEN = (
     (re.compile("[\U000e0000-\U000e007f]+"), "invisible tag characters"),
     (re.compile("[\U000e0100-\U000e01ef]+"), "invisible variation selectors"),
-    (re.compile("[\u200b-\u200d\u2060\u180e\ufeff]{4,}"), "a run of characters without width"),
+    (
+        re.compile("[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{4,}"),
+        "a run of characters without width",
+    ),
     (re.compile("[\u202a-\u202e\u2066-\u2069]"), "characters that reverse the direction of text"),
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x9f]")
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]*[0-9])(?=[A-Za-z0-9+/]*[A-Z])[A-Za-z0-9+/]{200,}={0,2}"
+    r"|(?<![0-9A-Fa-f])[0-9A-Fa-f]{400,}"
 )
 
 #: ``(kind, line, what, grave)``
@@ -108,13 +116,12 @@ Found = tuple[str, int, str, bool]
 _MOST = 5
 
 
-def examine(tree: nodes.Template | None, source: str) -> dict[str, Any]:
+def examine(seen: Tree | None, source: str) -> dict[str, Any]:
     """Return what a template's text and tree tell; no tree where it doesn't parse."""
     found = list(_in_text(source))
     foreign: list[str] = []
     variables: list[str] = []
-    if tree is not None:
-        seen = Tree(tree)
+    if seen is not None:
         foreign = sorted({tag for kind, tag in _FOREIGN.items() if seen.of_kind(kind)})
         variables = sorted(seen.loaded - seen.assigned)[:100]
         # Escapes in strings make characters that the text itself doesn't hold.
@@ -217,12 +224,13 @@ def _loads(tree: Tree) -> Iterator[Found]:
         yield (
             "loads",
             node.lineno,
-            f"{what} {_shown(name)}" if isinstance(name, str) else what,
+            f"{what} {shown(name)}" if isinstance(name, str) else what,
             True,
         )
 
 
 def _calls(tree: Tree) -> Iterator[Found]:
+    called: set[str] = set()
     for node in tree.of_kind(nodes.Call):
         root = node.node
         while isinstance(root, nodes.Getattr | nodes.Getitem):
@@ -232,7 +240,12 @@ def _calls(tree: Tree) -> Iterator[Found]:
             and root.name in _OUTSIDE
             and root.name not in tree.assigned
         ):
+            called.add(root.name)
             yield "calls", node.lineno, f"a call of {root.name}", True
+    # Under another name they are called as well.
+    for node in tree.of_kind(nodes.Name):
+        if node.name in _NEVER_GIVEN - tree.assigned - called:
+            yield "calls", node.lineno, f"the name {node.name}", True
 
 
 def _unbounded(tree: Tree) -> Iterator[Found]:
@@ -361,12 +374,12 @@ def _gates(tree: Tree) -> Iterator[Found]:
             continue
         elsewhere = _emitted(tree, [*node.else_, *node.elif_])
         if said.strip() and said.strip() not in elsewhere:
-            yield "trigger", node.lineno, f"{_shown(word)} in a message adds {_shown(said)}", True
+            yield "trigger", node.lineno, f"{shown(word)} in a message adds {shown(said)}", True
     for node in tree.of_kind(nodes.CondExpr):
         word = _gate_word(tree, node.test)
         said = tree.fold(node.expr1)
         if word is not None and isinstance(said, str) and _natural(said, _EMITTED_LETTERS):
-            yield "trigger", node.lineno, f"{_shown(word)} in a message adds {_shown(said)}", True
+            yield "trigger", node.lineno, f"{shown(word)} in a message adds {shown(said)}", True
 
 
 def _gate_word(tree: Tree, test: nodes.Node) -> str | None:
@@ -474,7 +487,7 @@ def _idioms(tree: Tree) -> Iterator[Found]:
             case _:
                 continue
         if isinstance(text, str) and (found := _IDIOMS.search(text)):
-            yield "instructs", node.lineno, _shown(found[0]), False
+            yield "instructs", node.lineno, shown(found[0]), False
 
 
 def _rewrites(tree: Tree) -> Iterator[Found]:
@@ -492,7 +505,7 @@ def _rewrites(tree: Tree) -> Iterator[Found]:
             yield (
                 "rewrites",
                 node.lineno,
-                f"{_shown(str(old))} becomes {_shown(str(new))}",
+                f"{shown(str(old))} becomes {shown(str(new))}",
                 new != "",
             )
 
@@ -505,6 +518,7 @@ def _is_word(text: Any) -> bool:
     )
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return the beginning of a text as it stands in a message."""
     line = " ".join(text.split())
     return repr(line if len(line) <= 60 else f"{line[:57]}...")
