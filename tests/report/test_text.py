@@ -297,6 +297,14 @@ def test_a_reference_is_not_that_of_a_file_that_has_none() -> None:
     assert against(LOST, held) == [f"{CARD}; for all 2 files"]
 
 
+def test_a_file_that_the_message_names_is_no_place() -> None:
+    [error] = UNREADABLE.errors
+    named = replace(error, message="ref.json is none", where=replace(error.where, file="ref.json"))
+    assert "    because   ref.json is none (offset 77)\n" in render(
+        report(replace(UNREADABLE, errors=(named,)))
+    )
+
+
 def test_the_beginning_of_a_file_is_no_place() -> None:
     [error] = UNREADABLE.errors
     first = replace(error, where=replace(error.where, offset=0))

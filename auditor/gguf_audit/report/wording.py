@@ -100,9 +100,9 @@ def facts_of(subject: SubjectReport, style: Style) -> list[str]:
 def problem(error: Problem, subject: SubjectReport, style: Style) -> str:
     """Return why something was not audited, and where in the file."""
     where = error.where
-    place = [] if where.file in (None, subject.target) else [where.file or ""]
-    named = (where.key, where.tensor)
-    place += [name for name in named if name is not None and name not in error.message]
+    file = None if where.file == subject.target else where.file
+    named = (file, where.key, where.tensor)
+    place = [name for name in named if name is not None and name not in error.message]
     if where.offset:  # At the beginning is where everybody looks.
         place.append(f"offset {where.offset:,}")
     at = style.safe(f" ({', '.join(place)})" if place else "", limit=LIMITS.report_characters)
