@@ -119,9 +119,12 @@ def test_brackets_in_strings_are_no_nesting() -> None:
 
 def test_refuses_integers_that_only_cost_time() -> None:
     assert parse_json(b"1" * 32, name="x.json") == int("1" * 32)
-    error = _error(b"[" + b"1" * 100_000 + b"]")
-    assert isinstance(error, LimitError)
-    assert error.message == "x.json has an integer of 100000 digits, more than 32 are not read"
+    # A sign is no digit.
+    assert parse_json(b"-" + b"1" * 32, name="x.json") == -int("1" * 32)
+    for sign in (b"", b"-"):
+        error = _error(b"[" + sign + b"1" * 100_000 + b"]")
+        assert isinstance(error, LimitError)
+        assert error.message == "x.json has an integer of 100000 digits, more than 32 are not read"
 
 
 def test_keeps_numbers_that_are_not_finite() -> None:
@@ -133,6 +136,14 @@ def test_keeps_numbers_that_are_not_finite() -> None:
     assert value["huge"] == math.inf
     assert isinstance(value["n"], float)
     assert math.isnan(value["n"])
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e999999999"])
+def test_refuses_them_where_nothing_else_reads_them(number: str) -> None:
+    with pytest.raises(MalformedError) as caught:
+        parse_json(f'[1e308, {{"a": {number}}}]'.encode(), name="x.json", finite=True)
+    assert caught.value.message == f"x.json has the number {number!r}, which is not finite"
+    assert parse_json(b"[1e308, -0.5]", name="x.json", finite=True) == [1e308, -0.5]
 
 
 def test_looks_at_the_size_before_it_reads() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,13 @@ def test_refuses_whatever_the_library_refuses(
     assert ours == theirs
 
 
+def test_passes_over_what_the_library_passes_over() -> None:
+    content = _file({"w": _tensor([1], [0, 4]) | {"x": {"dtype": 1}}}, bytes(4))
+    assert list(WRITER.load(content)) == ["w"]
+    found = read_header(MemorySource("m.safetensors", content))
+    assert found == {"w": StoredTensor(dtype="F32", shape=(1,))}
+
+
 def test_reads_the_header_alone() -> None:
     content = _file({"w": _tensor([2, 3], [0, 24]), "v": _tensor([0], [24, 24], "BF16")}, bytes(24))
     reads: list[tuple[int, int]] = []
@@ -143,8 +151,12 @@ def test_reads_the_header_alone() -> None:
         (_file({"__metadata__": []}), "__metadata__ is no object of strings"),
         (_file({"w": 1}), "tensor 'w': expected dtype, shape and data_offsets"),
         (
-            _file({"w": _tensor([], [0, 4]) | {"x": 1}}),
+            _file({"w": {"dtype": "F32", "shape": [], "x": [0, 4]}}),
             "tensor 'w': expected dtype, shape and data_offsets",
+        ),
+        (
+            _file({"w": _tensor([], [0, 4]) | {"x": math.nan}}, bytes(4)),
+            "has the number 'NaN', which is not finite",
         ),
         (
             _file({"w": _tensor([], [0, 4], "F3")}),

@@ -89,6 +89,14 @@ def test_what_tokenizers_would_not_load_is_malformed(document: Json, key: str) -
     assert raised.value.where.key == key
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e400"])
+def test_what_serde_would_not_parse_is_malformed(number: str) -> None:
+    content = f'{{"model": {{"type": "BPE", "vocab": {{}}, "merges": []}}, "x": {number}}}'
+    with pytest.raises(MalformedError) as caught:
+        read_tokenizer_json(MemorySource("tokenizer.json", content.encode()))
+    assert caught.value.message == f"tokenizer.json has the number {number!r}, which is not finite"
+
+
 def test_an_id_beyond_every_vocabulary_is_over_a_limit() -> None:
     with pytest.raises(LimitError, match="a token with id"):
         _read({"model": {"vocab": {"a": LIMITS.vocabulary_tokens}}})
@@ -189,7 +197,7 @@ def test_a_large_document_is_read_in_parts() -> None:
         (
             b'{"model": {"vocab": {"a": NaN}, "merges": []}}',
             MalformedError,
-            "tokenizer.json: model.vocab has to be an object of ids",
+            "tokenizer.json has the number 'NaN', which is not finite",
         ),
         (
             b'{"model": {"vocab": {"a": 0}, "merges": [' + b"[" * 100_000,

@@ -3,13 +3,15 @@
 Stricter than ``json``: a key that stands twice is refused, because two readers may
 take different ones. Laxer in one point: published configs hold bare ``Infinity``
 (``time_step_limit`` of Mamba2), so non-finite numbers are kept as floats, and
-``Checkpoint.non_finite`` tells where they are.
+``Checkpoint.non_finite`` tells where they are. What is read by serde_json alone,
+tokenizers and safetensors, may have none.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
+import math
 from typing import cast
 
 from gguf_audit.checkpoint import Json
@@ -43,9 +45,11 @@ def read_object(source: ByteSource, *, limit_bytes: int) -> dict[str, Json]:
     return parse_object(data, name=source.name)
 
 
-def parse_object(data: bytes, *, name: str, offset: int = 0) -> dict[str, Json]:
+def parse_object(
+    data: bytes, *, name: str, offset: int = 0, finite: bool = False
+) -> dict[str, Json]:
     """Parse bytes that have to be one JSON object."""
-    value = parse_json(data, name=name, offset=offset)
+    value = parse_json(data, name=name, offset=offset, finite=finite)
     if not isinstance(value, dict):
         raise MalformedError(
             f"{name} holds {_kind(value)}, expected a JSON object",
@@ -54,11 +58,12 @@ def parse_object(data: bytes, *, name: str, offset: int = 0) -> dict[str, Json]:
     return value
 
 
-def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
+def parse_json(data: bytes, *, name: str, offset: int = 0, finite: bool = False) -> Json:
     """Parse bytes that begin at ``offset`` of the file ``name``.
 
-    Raises MalformedError for anything that isn't JSON in UTF-8 and LimitError for
-    what is nested too deeply, has too many values or an integer too long.
+    Raises MalformedError for anything that isn't JSON in UTF-8, with ``finite`` for a
+    number that isn't, and LimitError for what is nested too deeply, has too many values
+    or an integer too long.
     """
     where = Where(file=name, offset=offset)
     values = values_in(data)
@@ -75,9 +80,10 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
         )
 
     def integer(digits: str) -> int:
-        if len(digits) > LIMITS.json_integer_digits:
+        length = len(digits.removeprefix("-"))
+        if length > LIMITS.json_integer_digits:
             raise LimitError(
-                f"{name} has an integer of {len(digits)} digits,"
+                f"{name} has an integer of {length} digits,"
                 f" more than {LIMITS.json_integer_digits} are not read",
                 where=where,
             )
@@ -91,8 +97,22 @@ def parse_json(data: bytes, *, name: str, offset: int = 0) -> Json:
             )
         return found
 
+    def real(digits: str) -> float:
+        found = float(digits)
+        if finite and not math.isfinite(found):
+            raise MalformedError(
+                f"{name} has the number {_shown(digits)}, which is not finite", where=where
+            )
+        return found
+
     try:
-        value = json.loads(text, object_pairs_hook=members, parse_int=integer)
+        value = json.loads(
+            text,
+            object_pairs_hook=members,
+            parse_int=integer,
+            parse_float=real if finite else None,
+            parse_constant=real,
+        )
     except json.JSONDecodeError as error:
         before = text[: error.pos].encode("utf-8")
         raise MalformedError(

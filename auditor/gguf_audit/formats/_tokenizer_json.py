@@ -48,7 +48,7 @@ def read_tokenizer_json(source: ByteSource) -> TokenizerJson:
     """
     data = read_bytes(source, limit_bytes=LIMITS.tokenizer_bytes)
     apart = None if len(data) < _LARGE_BYTES else read_apart(data, name=source.name)
-    document = parse_object(data, name=source.name) if apart is None else apart.rest
+    document = parse_object(data, name=source.name, finite=True) if apart is None else apart.rest
     del data
     model = document.get("model")
     if not isinstance(model, dict):
@@ -101,7 +101,9 @@ def read_apart(data: bytes, *, name: str) -> Apart | None:
         model = decode(decode(data, type=dict[str, Raw])["model"], type=dict[str, Raw])
         vocab, pairs = model["vocab"], model["merges"]
         # The larger one first: what is copied then is small.
-        rest = parse_object(_without(_without(data, bytes(pairs)), bytes(vocab)), name=name)
+        rest = parse_object(
+            _without(_without(data, bytes(pairs)), bytes(vocab)), name=name, finite=True
+        )
         ids = decode(vocab, type=dict[str, Annotated[int, Meta(ge=0, lt=LIMITS.vocabulary_tokens)]])
         merges = _decoded(pairs)
     except (AuditError, DecodeError, KeyError, RecursionError, UnicodeDecodeError):

@@ -25,6 +25,8 @@ __all__ = ["INDEX", "read_header", "read_tensors"]
 
 INDEX = "model.safetensors.index.json"
 
+#: What an entry has to have; the library passes over what else is there.
+_MEMBERS = frozenset({"dtype", "shape", "data_offsets"})
 #: Bits of one element (safetensors/src/tensor.rs, ``Dtype::bitsize``).
 _BITS = {
     "BOOL": 8,
@@ -118,11 +120,12 @@ def _read_json(source: ByteSource) -> tuple[dict[str, Json], int]:
     data = source.read(8, length)
     if not data.startswith(b"{"):
         _malformed(source.name, "header doesn't begin with {", offset=8)
-    return parse_object(data, name=source.name, offset=8), source.size - 8 - length
+    header = parse_object(data, name=source.name, offset=8, finite=True)
+    return header, source.size - 8 - length
 
 
 def _tensor(source: ByteSource, name: str, entry: Json) -> tuple[StoredTensor, int, int]:
-    if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+    if not isinstance(entry, dict) or not entry.keys() >= _MEMBERS:
         _malformed(source.name, "expected dtype, shape and data_offsets", tensor=name)
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
