@@ -28,6 +28,7 @@ __all__ = [
     "TokenizerFiles",
     "TokenizerJson",
     "Vocabulary",
+    "non_finite",
 ]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -222,11 +223,6 @@ class Checkpoint(Loading, frozen=True, kw_only=True):
     gguf: Gguf | None = None
 
     @property
-    def non_finite(self) -> tuple[str, ...]:
-        """Places in the config that hold no finite number, ``time_step_limit[1]``."""
-        return () if isinstance(self.config, Absent) else tuple(_non_finite("", dict(self.config)))
-
-    @property
     def tensors(self) -> Mapping[str, StoredTensor] | Absent:
         """Name -> dtype and shape; the first call reads the headers (AuditError)."""
         return self.load_tensors()
@@ -264,16 +260,17 @@ class Checkpoint(Loading, frozen=True, kw_only=True):
         return self.load_vocabulary()
 
 
-def _non_finite(place: str, value: Json) -> Iterator[str]:
+def non_finite(value: Json, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield where a document holds no finite number, ``time_step_limit[1]``, and which."""
     # Recursion is bounded: whoever parsed the value bounded its depth.
     match value:
         case float() if not math.isfinite(value):
-            yield place
+            yield place, value
         case dict():
             for key, member in value.items():
-                yield from _non_finite(f"{place}.{key}" if place else key, member)
+                yield from non_finite(member, f"{place}.{key}" if place else key)
         case list():
             for index, item in enumerate(value):
-                yield from _non_finite(f"{place}[{index}]", item)
+                yield from non_finite(item, f"{place}[{index}]")
         case _:
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor, Tokenizer
+from gguf_audit.checkpoint import Checkpoint, Json, StoredTensor, Tokenizer, non_finite
 from gguf_audit.errors import (
     AuditError,
     LimitError,
@@ -207,8 +207,12 @@ def test_rwkv_has_a_template_that_no_checkpoint_holds() -> None:
 def test_says_where_numbers_are_not_finite() -> None:
     config = b'{"time_step_limit": [0.0, Infinity], "text_config": {"rope_theta": NaN, "n": 1e400, "m": 1.0}}'
     found = read_checkpoint(_tree(config__json=config), id="x")
-    assert found.non_finite == ("time_step_limit[1]", "text_config.rope_theta", "text_config.n")
     assert isinstance(found.config, dict)
+    assert [(place, str(value)) for place, value in non_finite(found.config)] == [
+        ("time_step_limit[1]", "inf"),
+        ("text_config.rope_theta", "nan"),
+        ("text_config.n", "inf"),
+    ]
     assert found.config["time_step_limit"] == [0.0, math.inf]
 
 

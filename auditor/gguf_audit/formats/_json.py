@@ -3,7 +3,7 @@
 Stricter than ``json``: a key that stands twice is refused, because two readers may
 take different ones. Laxer in one point: published configs hold bare ``Infinity``
 (``time_step_limit`` of Mamba2), so non-finite numbers are kept as floats, and
-``Checkpoint.non_finite`` tells where they are. What is read by serde_json alone,
+``checkpoint.non_finite`` tells where they are. What is read by serde_json alone,
 tokenizers and safetensors, may have none.
 """
 
