@@ -66,7 +66,9 @@ def _trunk(fields: Fields) -> int | None:
 
 
 def _vocabulary_size(checkpoint: Checkpoint) -> int | None:
-    config = {} if isinstance(checkpoint.config, Absent) else checkpoint.config
+    config = checkpoint.config
+    if isinstance(config, Absent):
+        return None
     part = text_part(config) or {}
     size = part.get("vocab_size", config.get("vocab_size"))
     return size if type(size) is int else None
