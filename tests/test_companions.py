@@ -270,6 +270,51 @@ def test_an_adapters_folder_is_no_reference_of_a_model(tmp_path: Path) -> None:
     assert "without its model's config.json: this file is no adapter" in subject.errors[0].message
 
 
+def test_an_adapters_folder_is_no_reference_of_a_projector(
+    companions: Mapping[str, tuple[Path, str | None]], tmp_path: Path
+) -> None:
+    subject = audit(companions["vision"][0], against=tmp_path / "peft")
+    assert subject.incomplete()
+    assert "without its model's config.json: this file is no adapter" in subject.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("reference", "what"),
+    [
+        ("vision", "a projector file (mmproj)"),
+        ("adapter", "an adapter"),
+        ("imatrix", "an importance matrix"),
+        ("vector", "a control vector"),
+    ],
+)
+@pytest.mark.parametrize("name", ["model", "audio", "adapter", "imatrix"])
+def test_what_goes_with_a_model_is_nobodys_reference(
+    companions: Mapping[str, tuple[Path, str | None]],
+    tmp_path: Path,
+    name: str,
+    reference: str,
+    what: str,
+) -> None:
+    file = write_model(tmp_path) if name == "model" else companions[name][0]
+    other = tmp_path / "other.gguf"
+    other.write_bytes(companions[reference][0].read_bytes())
+    subject = audit(file, against=other)
+    [problem] = subject.errors
+    assert problem.message == (
+        f"{other} is {what}, which is no reference: give what this file was made from, or another "
+        "conversion of that"
+    )
+    assert (subject.incomplete(), subject.findings) == (True, ())
+
+
+def test_a_model_is_the_reference_of_what_goes_with_it(
+    companions: Mapping[str, tuple[Path, str | None]], tmp_path: Path
+) -> None:
+    model = write_model(tmp_path)
+    for name in ("vision", "adapter", "imatrix"):
+        assert audit(companions[name][0], against=model).errors == ()
+
+
 def test_an_adapter_is_held_against_the_model_it_is_for(tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path)
     adapter = write(tmp_path, "adapter", ADAPTER, PAIRS)
@@ -317,6 +362,16 @@ def test_a_projector_beside_its_quants_is_held_against_them(tmp_path: Path) -> N
     write_model(tmp_path / "Q4_K_M")
     write(tmp_path, "mmproj", GEMMA, {**GEMMA_TENSORS, "mm.input_projection.weight": (128, 32)})
     assert told(tmp_path) == [("set", "PKG036", "mmproj.gguf")]
+
+
+def test_the_folder_of_a_pair_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Q4_K_M").mkdir()
+    write_model(tmp_path / "Q4_K_M")
+    wide = {**GEMMA_TENSORS, "mm.input_projection.weight": (128, 32)}
+    write(tmp_path / "Q4_K_M", "mmproj", GEMMA, wide)
+    monkeypatch.chdir(tmp_path)
+    report = audit_targets(["Q4_K_M"], Mandate(rules=ALL))
+    assert [each.target for each in report.subjects if each.kind == "set"] == ["."]
 
 
 # Encoders that a model has elsewhere

@@ -163,6 +163,32 @@ def test_what_exists_is_a_path(fake: FakeHub, tmp_path: Path) -> None:
     assert fake.requests == []
 
 
+def test_parts_of_a_file_are_to_be_concatenated(fake: FakeHub, tmp_path: Path) -> None:
+    del fake
+    for number in range(1, 13):
+        (tmp_path / f"my b.gguf.part{number}of12").write_bytes(b"GGUF")
+    part = "my b.gguf.part1of12"
+    says = (
+        f"{part} is one of 12 parts of my b.gguf: concatenate the parts, "
+        "cat 'my b.gguf'.part{1..12}of12 > 'my b.gguf'"
+    )
+
+    def said(target: str) -> list[tuple[str, str]]:
+        return [
+            (Path(each.name).name, each.error.message if each.error else "")
+            for each in locate(target)
+        ]
+
+    assert said(str(tmp_path)) == [(part, says)]
+    assert said(str(tmp_path / part)) == [(part, says)]
+    [(_, other)] = said(str(tmp_path / "my b.gguf.part2of12"))
+    assert other == says.replace("part1of12 is", "part2of12 is")
+    # Beside whole files they are what a publisher has cut: nobody named them.
+    (tmp_path / "c.gguf").write_bytes(b"GGUF")
+    assert said(str(tmp_path)) == [("c.gguf", "")]
+    assert said(str(tmp_path / "none.gguf.part1of2")) != [("none.gguf.part1of2", says)]
+
+
 def test_stdin_is_refused_with_a_reason() -> None:
     assert said("-").startswith("a model can't be read from stdin: its header says how long")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -56,6 +56,13 @@ T = TypeVar("T")
 _ARCHITECTURE_KEY = "general.architecture"
 #: What a checkpoint is converted to; every other file goes with such, or with nothing.
 _MODELS = ("model", "vocabulary")
+#: What goes with a model, as people are told.
+_COMPANIONS: Mapping[str, str] = {
+    "adapter": "an adapter",
+    "controlvector": "a control vector",
+    "imatrix": "an importance matrix",
+    "mmproj": "a projector file (mmproj)",
+}
 
 
 class Evidence(Struct, kw_only=True):
@@ -120,6 +127,7 @@ class _Gathering:
     def evidence(self) -> Evidence:
         """Gather all of it."""
         found = classify(self.gguf)
+        self.reference = _usable(self.reference)
         probe = self._had(lambda: self._probe(found.kind))
         model = self._model(found.kind, probe)
         companion: Companion | None = None
@@ -129,6 +137,8 @@ class _Gathering:
             conversion = _no_model(found.kind)
             if isinstance(self.reference, AuditError):
                 self.errors.append(_unavailable(self.reference))
+            elif self.reference is not None and found.companion != "adapter":
+                self._no_adapters(self.reference)
             if found.companion is not None:
                 companion = companion_of(self.gguf, found.companion, self.reference)
         return Evidence(
@@ -221,9 +231,7 @@ class _Gathering:
         if isinstance(checkpoint, AuditError):
             self.errors.append(_unavailable(checkpoint))
             return UNREAD_REFERENCE
-        if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
-            message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
-            self.errors.append(ReferenceUnavailableError(message))
+        self._no_adapters(checkpoint)
         fields = self._had(lambda: _expected_fields(checkpoint))
         found = Conversion(
             model=model,
@@ -243,6 +251,12 @@ class _Gathering:
         other = Absent(found.mismatch)
         return replace(found, expected_fields=other, expected=other, ideal=other)
 
+    def _no_adapters(self, checkpoint: Checkpoint) -> None:
+        """Note that the reference of what is no adapter is an adapter's folder, if it is."""
+        if not isinstance(checkpoint.adapter, Absent) and isinstance(checkpoint.config, Absent):
+            message = f"{checkpoint.id} is {checkpoint.config.reason}: this file is no adapter"
+            self.errors.append(ReferenceUnavailableError(message))
+
     def _expected_chat(self, checkpoint: Checkpoint, chat: Chat | Absent) -> Chat | Absent:
         analyst = self.analyst
         if analyst is None or isinstance(chat, Absent):
@@ -259,6 +273,20 @@ class _Gathering:
         from gguf_audit.probes import tokenizer
 
         return tokenizer.compare(files, _loadable(self.gguf, self.path))
+
+
+def _usable(reference: Reference) -> Reference:
+    """Return a reference, or why it is none: a GGUF file that is no model."""
+    if not isinstance(reference, Checkpoint) or reference.gguf is None:
+        return reference
+    found = classify(reference.gguf)
+    if found.kind in _MODELS:
+        return reference
+    what = _COMPANIONS.get(found.companion or "") or found.foreign or "no model"
+    return ReferenceUnavailableError(
+        f"{reference.id} is {what}, which is no reference: give what this file was made from, or"
+        " another conversion of that"
+    )
 
 
 def _no_model(kind: SubjectKind) -> Absent:

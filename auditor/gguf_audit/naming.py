@@ -13,10 +13,11 @@ from msgspec import Struct
 __all__ = ["LABEL", "Label", "label_of", "model_of", "width_of"]
 
 #: A quantization at the end of a file's or a folder's name, as llama-quantize, the
-#: converter and the big publishers write it.
+#: converter and the big publishers write it. ``q3_text`` is none: what follows the number
+#: of bits is short.
 LABEL = re.compile(
     r"(?:^|[-._ ])(?P<dynamic>UD-)?"
-    r"(?P<label>I?Q[0-9](?:_[A-Z0-9]+)*|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
+    r"(?P<label>I?Q[0-9](?:_[A-Z0-9]{1,3}(?:_[A-Z0-9]{1,4})*)?|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
     re.IGNORECASE,
 )
 _SHARD = re.compile(r"-[0-9]{5}-of-[0-9]{5}$")

@@ -136,7 +136,7 @@ def pairs_of(members: Sequence[SetMember | ProjectorMember]) -> Iterator[PairSub
             home = home_of(each.name)
             beside = tuple(model for model in models if home_of(model.name) == home)
             if beside:
-                yield PairSubject(folder=home, projector=each, models=beside)
+                yield PairSubject(folder=home or ".", projector=each, models=beside)
 
 
 def home_of(name: str) -> str:
