@@ -35,8 +35,22 @@ def test_silent_for_texts() -> None:
     keys: dict[str, FieldValue] = {
         KEY: CHATML,
         f"{KEY}.rag": "",
-        "tokenizer.chat_templates": ["rag"],
+        "tokenizer.chat_templates": ["rag", "a{b}c"],
         "tokenizer.chat_template_of_mine": 1,
     }
     assert list(check(model({**LLAMA, **keys}), SETTINGS)) == []
     assert list(check(model(LLAMA), SETTINGS)) == []
+
+
+@pytest.mark.parametrize("value", [CHATML, [CHATML], ["rag", "{# x #}"]])
+def test_fires_for_a_template_among_names(value: FieldValue) -> None:
+    names = "tokenizer.chat_templates"
+    subject = model({**LLAMA, KEY: CHATML, names: value})
+    assert list(check(subject, SETTINGS)) == [
+        Hit(
+            message=f"needs names of templates, {names} holds a template itself",
+            where=Where(key=names, offset=offset(subject, names)),
+            level=Severity.ERROR,
+            repair=RemoveKey(key=names),
+        )
+    ]
