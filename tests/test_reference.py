@@ -20,7 +20,14 @@ from gguf_audit.mandate import Mandate
 from gguf_audit.parts import Absent
 from gguf_audit.reference import References, open_checkpoint
 from gguf_audit.sources.hub import Hub
-from gguf_audit.testing import FieldValue, TensorSpec, write_gguf, write_split_gguf
+from gguf_audit.testing import (
+    FieldValue,
+    TensorSpec,
+    build_gguf,
+    make_gguf,
+    write_gguf,
+    write_split_gguf,
+)
 from gguf_audit.verdict import ReferenceFacts
 from gguf_audit_rules import load
 from hub_server import FakeHub, Served, always, content, go_online, hang, hub_of, safetensors
@@ -426,6 +433,22 @@ def test_another_gguf_is_a_reference(good: Path) -> None:
     assert api.expected_layout(found) == api.implied_layout(open_gguf(good))
     with pytest.raises(MalformedError, match="is a GGUF file, not its checkpoint"):
         api.ideal_layout(found)
+
+
+@pytest.mark.parametrize(("kept", "cut"), [(1.0, False), (0.0, False), (0.5, True)])
+def test_a_reference_that_is_cut_off_says_so(
+    tmp_path: Path, good: Path, *, kept: float, cut: bool
+) -> None:
+    tensors = [TensorSpec("a", (32,)), TensorSpec("b", (17,))]
+    whole = build_gguf(GOOD, tensors)
+    start = make_gguf(GOOD, tensors).files[0].data_offset
+    needed = start + 128 + 68
+    size = start + int(kept * (needed - start))
+    (tmp_path / "other.gguf").write_bytes(whole[:size])
+    subject = audit(good, against=tmp_path / "other.gguf")
+    assert subject.reference is not None
+    said = f"; its data is cut off, it has {size:,} of {needed:,} bytes" if cut else ""
+    assert subject.reference.note == f"that file's own metadata are taken for right{said}"
 
 
 def test_a_file_is_held_against_another(tmp_path: Path, good: Path) -> None:

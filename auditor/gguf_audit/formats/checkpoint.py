@@ -23,6 +23,7 @@ from gguf_audit.errors import (
     ReferenceUnavailableError,
     UnsupportedError,
 )
+from gguf_audit.extents import extents
 from gguf_audit.formats._departures import departure_of
 from gguf_audit.formats._foreign import FOREIGN_BYTES, is_json_object, known_kind
 from gguf_audit.formats._inventory import Inventory
@@ -207,7 +208,7 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
     return Checkpoint(
         id=gguf.name,
         origin="gguf",
-        found="that file's own metadata are taken for right",
+        found=f"that file's own metadata are taken for right{_cut_off(gguf)}",
         config=other,
         generation_config=other,
         tokenizer_config=other,
@@ -221,6 +222,15 @@ def checkpoint_of(gguf: Gguf) -> Checkpoint:
         ),
         gguf=gguf,
     )
+
+
+def _cut_off(gguf: Gguf) -> str:
+    """Return what to say of a reference whose data ends too early; a header alone may be meant."""
+    for file in gguf.files:
+        needed = max((each.end for each in extents(file) if each.end is not None), default=0)
+        if file.data_offset < file.size_bytes < needed:
+            return f"; its data is cut off, {file.name} has {file.size_bytes:,} of {needed:,} bytes"
+    return ""
 
 
 def _stored_templates(gguf: Gguf) -> dict[str, str]:
