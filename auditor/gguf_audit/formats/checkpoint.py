@@ -229,7 +229,8 @@ def _cut_off(gguf: Gguf) -> str:
     for file in gguf.files:
         needed = max((each.end for each in extents(file) if each.end is not None), default=0)
         if file.data_offset < file.size_bytes < needed:
-            return f"; its data is cut off, {file.name} has {file.size_bytes:,} of {needed:,} bytes"
+            which = "it" if len(gguf.files) == 1 else file.name
+            return f"; its data is cut off, {which} has {file.size_bytes:,} of {needed:,} bytes"
     return ""
 
 
