@@ -315,6 +315,26 @@ def test_a_model_is_the_reference_of_what_goes_with_it(
         assert audit(companions[name][0], against=model).errors == ()
 
 
+@pytest.mark.parametrize("beside", ["", "mmproj-audio", "audio"])
+def test_an_encoder_may_be_in_a_projector_file_beside(tmp_path: Path, beside: str) -> None:
+    both: Mapping[str, Json] = {
+        "model_type": "qwen2_5_omni",
+        "thinker_config": {"vision_config": {}, "audio_config": {"encoder_layers": 2}},
+    }
+    write_json(tmp_path / "both", "config.json", both)
+    fields = {**GEMMA, "clip.projector_type": "qwen2.5o"}
+    file = write(tmp_path, "mmproj-vision", fields, GEMMA_TENSORS)
+    if beside:
+        write(tmp_path, beside, AUDIO, AUDIO_TENSORS)
+    found = [
+        each.rule
+        for each in audit(file, against=tmp_path / "both").findings
+        if each.severity is Severity.INFO
+    ]
+    # What is called otherwise is not opened for that.
+    assert found == ([] if beside == "mmproj-audio" else ["PKG039"])
+
+
 def test_an_adapter_is_held_against_the_model_it_is_for(tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path)
     adapter = write(tmp_path, "adapter", ADAPTER, PAIRS)

@@ -156,6 +156,8 @@ class Companion(Struct, frozen=True, kw_only=True):
     checkpoint: Checkpoint | Absent
     #: Metadata of a right conversion of the model that it goes with.
     base: Fields | Absent
+    #: Returns the encoders, ``audio``, that projector files beside it have.
+    load_beside: Callable[[], frozenset[str]] = frozenset
 
     @property
     def adapter(self) -> PeftAdapter | Absent:

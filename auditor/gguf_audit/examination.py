@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
@@ -58,6 +60,10 @@ __all__ = ["Examined", "Examiner"]
 
 #: Rules that tell that the reference is another model's.
 _TELLING = frozenset({"ARCH001", "ARCH005", "ARCH011"})
+
+
+#: Projector files of a folder that are opened for what else a model takes in.
+_BESIDE = 16
 
 
 class Examined(Struct, frozen=True, kw_only=True):
@@ -171,6 +177,30 @@ def _card(located: Located, mandate: Mandate) -> Card | None:
     return located.card() if worth else None
 
 
+def _encoders_beside(located: Located) -> frozenset[str]:
+    """Return the encoders that other projector files in a folder of this machine have."""
+    path = located.local_path()
+    if path is None:
+        return frozenset()
+    # Only a projector without one of its checkpoint's encoders is asked about.
+    from gguf_audit.formats.gguf import open_gguf
+    from gguf_audit.runtime.clip import encodings
+    from gguf_audit.sources import LocalTree
+
+    folder, own = Path(path).parent, Path(path).name
+    found: set[str] = set()
+    with contextlib.suppress(AuditError):
+        others = [name for name in LocalTree(folder).names() if _is_projector(name) and name != own]
+        for name in others[:_BESIDE]:
+            with contextlib.suppress(AuditError):
+                found.update(each.encoder for each in encodings(open_gguf(folder / name)))
+    return frozenset(found)
+
+
+def _is_projector(name: str) -> bool:
+    return "mmproj" in name.lower() and name.lower().endswith(".gguf")
+
+
 class _Examination:
     """The audit of one model: its evidence, and what the rules made of it."""
 
@@ -199,6 +229,10 @@ class _Examination:
             load_card=functools.cache(lambda: _card(located, mandate)),
             digests=self._pinned(),
         )
+        if self.evidence.companion is not None:
+            self.evidence.companion = replace(
+                self.evidence.companion, load_beside=lambda: _encoders_beside(located)
+            )
         self.mandate = self._insisting(mandate)
         self.skips: list[Skip] = []
 

@@ -5,7 +5,8 @@ Counts the parameters of each block of the encoder in the reference's safetensor
 file: splitting, fusing and reshaping keep their number. Looks as well for what stands before
 and after the blocks: norms, class and position embeddings, the bias of the patches, and what
 the projector of some types may have or not. Where the reference has an encoder of images and
-one of sounds and the file only one, that is an info: another file may have the other.
+one of sounds and the file only one, that is an info, unless a projector file in the same folder
+of this machine has the other.
 
 ## Why it matters
 llama.cpp does without nearly every tensor of an encoder. A norm or all biases can be missing,
@@ -117,7 +118,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
         return
     stored = companion.checkpoint.tensors
     types = _types(companion.checkpoint.config)
-    yield from _whole(companion.gguf, companion.checkpoint.config, types, stored)
+    yield from _whole(companion, companion.checkpoint.config, types, stored)
     if isinstance(stored, Absent):
         yield NoEvidence(stored.reason)
         return
@@ -139,13 +140,13 @@ def _types(config: Mapping[str, Json] | Absent) -> tuple[str, ...]:
 
 
 def _whole(
-    gguf: Gguf,
+    companion: Companion,
     config: Mapping[str, Json] | Absent,
     types: tuple[str, ...],
     stored: Mapping[str, StoredTensor] | Absent,
 ) -> Iterator[Outcome]:
     """Yield a hit for an encoder that the converter would have put into the same file."""
-    has = {encoding.encoder for encoding in encodings(gguf)}
+    has = {encoding.encoder for encoding in encodings(companion.gguf)}
     if isinstance(config, Absent) or not has:
         return
     from gguf_audit.projection import vision_part
@@ -155,7 +156,8 @@ def _whole(
         if encoder in has or encoder not in made or not vision_part(config).get(part):
             continue
         tower = re.compile(rf"(?:.+\.)?{TOWERS[encoder]}\..+")
-        if isinstance(stored, Absent) or any(map(tower.fullmatch, stored)):
+        kept = isinstance(stored, Absent) or any(map(tower.fullmatch, stored))
+        if kept and encoder not in companion.load_beside():
             key = f"clip.has_{encoder}_encoder"
             yield Hit(
                 message=f"the reference has an encoder of {taken} too, this file has none: without "
