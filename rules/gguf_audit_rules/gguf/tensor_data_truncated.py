@@ -2,14 +2,15 @@
 
 ## What it does
 Compares where each tensor's data ends, by shape and type, with the size of the file. A file
-that is all header and no data is not reported but noted: somebody fetched only that part.
+that ends with its header has none of them.
 
 ## Why it matters
 An interrupted download or a full disk. llama.cpp refuses the file; other tools read
 garbage.
 
 ## Fix
-Fetch or copy the file again, and compare sizes.
+Fetch or copy the file again, and compare sizes. Where only the header was fetched on purpose,
+`--ignore GGUF001`.
 
 ## Authority
 llama.cpp b11434, `src/llama-model-loader.h: llama_tensor_weight` (`data is not within the
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.extents import Extent, extents
 from gguf_audit.gguf import FileFacts
-from gguf_audit.rule import Hit, NoEvidence, OnModel, Outcome, Replace, Rule, Severity
+from gguf_audit.rule import Hit, OnModel, Outcome, Replace, Rule, Severity
 from gguf_audit.where import Where
 
 
@@ -34,9 +35,6 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
         placed = extents(file)
         beyond = [extent for extent in placed if _end(extent) > file.size_bytes]
         if not beyond:
-            continue
-        if file.size_bytes <= file.data_offset:
-            yield NoEvidence(f"{file.name} is a header without its tensor data")
             continue
         yield _hit(file, beyond)
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from gguf_audit.evidence import Model
 from gguf_audit.formats.ggml_types import tensor_type
-from gguf_audit.rule import Hit, NoEvidence, Replace, Severity
+from gguf_audit.rule import Hit, Replace, Severity
 from gguf_audit.testing import TensorSpec
 from gguf_audit.where import Where
 from gguf_audit_rules.gguf.tensor_data_truncated import check
@@ -68,11 +69,14 @@ def test_names_the_first_tensor_that_is_cut() -> None:
     ]
 
 
-def test_a_header_alone_is_noted() -> None:
-    expected = [NoEvidence("model.gguf is a header without its tensor data")]
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_header_alone_has_none_of_its_data(padded: bool) -> None:
     facts = of_size().gguf.files[0]
-    assert list(check(of_size(facts.header_bytes), SETTINGS)) == expected
-    assert list(check(of_size(facts.data_offset), SETTINGS)) == expected
+    size = facts.data_offset if padded else facts.header_bytes
+    [hit] = check(of_size(size), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.where.tensor, hit.where.offset) == (facts.tensors[0].name, size)
+    assert (hit.expected, hit.actual, hit.level) == (facts.data_offset + 196, size, Severity.ERROR)
 
 
 def test_silent_for_a_header_that_promises_no_data() -> None:
