@@ -26,6 +26,8 @@ RULES = {
     "GGUF005": "trailing-bytes: error warning",
     "GGUF006": "hidden-characters: error warning",
     "GGUF007": "embedded-json-deep: error",
+    "GGUF010": "array-nested: error",
+    "GGUF011": "alignment-odd: warning",
     "KV101": "kv-full-attention: error",
     "KV102": "latent-unpacked: error",
     "KV103": "window-lost: error",
