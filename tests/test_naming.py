@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gguf_audit.naming import Label, label_of, width_of
+from gguf_audit.naming import Label, Part, label_of, part_of, width_of
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,23 @@ def test_a_label_stands_at_the_end_of_a_name(name: str, expected: Label | None) 
 )
 def test_a_width_is_what_names_have(label: str, expected: str | None) -> None:
     assert width_of(label) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a/b.Q6_K.gguf.part1of2", Part("b.Q6_K.gguf", 1, 2)),
+        ("b.gguf.PART12of12", Part("b.gguf", 12, 12)),
+        ("b.gguf", None),
+        ("b-00001-of-00002.gguf", None),
+        ("b.gguf.part1", None),
+        ("b.part1of2.gguf", None),
+    ],
+)
+def test_a_part_stands_behind_the_name_of_the_whole(name: str, expected: Part | None) -> None:
+    assert part_of(name) == expected
+
+
+def test_parts_are_concatenated() -> None:
+    part = Part("a b.gguf", 2, 11)
+    assert part.advice == "concatenate the parts: cat 'a b.gguf'.part{1..11}of11 > 'a b.gguf'"

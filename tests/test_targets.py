@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine_subjects import KEYS, TENSORS
+from engine_subjects import ALL, KEYS, TENSORS
 from gguf_audit.engine import audit_targets
 from gguf_audit.limits import LIMITS
 from gguf_audit.mandate import Mandate
@@ -165,28 +165,33 @@ def test_what_exists_is_a_path(fake: FakeHub, tmp_path: Path) -> None:
 
 def test_parts_of_a_file_are_to_be_concatenated(fake: FakeHub, tmp_path: Path) -> None:
     del fake
-    for number in range(1, 13):
-        (tmp_path / f"my b.gguf.part{number}of12").write_bytes(b"GGUF")
-    part = "my b.gguf.part1of12"
-    says = (
-        f"{part} is one of 12 parts of my b.gguf: concatenate the parts, "
-        "cat 'my b.gguf'.part{1..12}of12 > 'my b.gguf'"
-    )
+    for number in range(2, 13):
+        (tmp_path / f"my b.gguf.part{number}of12").write_bytes(b"x")
 
-    def said(target: str) -> list[tuple[str, str]]:
+    def said(target: Path) -> list[tuple[str, str]]:
         return [
             (Path(each.name).name, each.error.message if each.error else "")
-            for each in locate(target)
+            for each in locate(str(target))
         ]
 
-    assert said(str(tmp_path)) == [(part, says)]
-    assert said(str(tmp_path / part)) == [(part, says)]
-    [(_, other)] = said(str(tmp_path / "my b.gguf.part2of12"))
-    assert other == says.replace("part1of12 is", "part2of12 is")
+    second = "my b.gguf.part2of12"
+    says = (
+        f"{second} is part 2 of 12: concatenate the parts: "
+        "cat 'my b.gguf'.part{1..12}of12 > 'my b.gguf'"
+    )
+    assert said(tmp_path) == said(tmp_path / second) == [(second, says)]
+    first = tmp_path / "my b.gguf.part1of12"
+    first.write_bytes(build_gguf(KEYS, TENSORS)[:-4096])
+    assert said(tmp_path) == said(first) == [(first.name, "")]
+    [finding] = audit_targets([str(first)], Mandate(rules=ALL)).subjects[0].findings
+    assert (finding.rule, finding.fix) == (
+        "GGUF001",
+        "concatenate the parts: cat 'my b.gguf'.part{1..12}of12 > 'my b.gguf'",
+    )
     # Beside whole files they are what a publisher has cut: nobody named them.
     (tmp_path / "c.gguf").write_bytes(b"GGUF")
-    assert said(str(tmp_path)) == [("c.gguf", "")]
-    assert said(str(tmp_path / "none.gguf.part1of2")) != [("none.gguf.part1of2", says)]
+    assert said(tmp_path) == [("c.gguf", "")]
+    assert said(tmp_path / "none.gguf.part2of2") != [("none.gguf.part2of2", says)]
 
 
 def test_stdin_is_refused_with_a_reason() -> None:

@@ -7,10 +7,11 @@ Nemo-12B.i1-IQ3_M.gguf       model Nemo-12B.i1, label IQ3_M
 from __future__ import annotations
 
 import re
+import shlex
 
 from msgspec import Struct
 
-__all__ = ["LABEL", "Label", "label_of", "model_of", "width_of"]
+__all__ = ["LABEL", "Label", "Part", "label_of", "model_of", "part_of", "width_of"]
 
 #: A quantization at the end of a file's or a folder's name, as llama-quantize, the
 #: converter and the big publishers write it. ``q3_text`` is none: what follows the number
@@ -19,6 +20,10 @@ LABEL = re.compile(
     r"(?:^|[-._ ])(?P<dynamic>UD-)?"
     r"(?P<label>I?Q[0-9](?:_[A-Z0-9]{1,3}(?:_[A-Z0-9]{1,4})*)?|TQ[0-9]_[0-9]|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
     re.IGNORECASE,
+)
+#: ``a.gguf.part1of2``: what publishers cut a file into that is too large for the Hub.
+_PART = re.compile(
+    r"(?P<whole>.+\.gguf)\.part(?P<number>[0-9]{1,4})of(?P<count>[0-9]{1,4})", re.IGNORECASE
 )
 _SHARD = re.compile(r"-[0-9]{5}-of-[0-9]{5}$")
 _WIDTH = re.compile(r"I?Q([0-9])|(TQ)|(?:BF|FP|F)(16|32)|(?:MX|NV)FP(4)")
@@ -31,6 +36,29 @@ class Label(Struct, frozen=True):
     text: str
     #: Unsloth's, whose layers have many types.
     dynamic: bool
+
+
+class Part(Struct, frozen=True):
+    """A part of a file that somebody has cut, by its name; not a shard, which is a file itself."""
+
+    #: Name of the file that it is a part of.
+    whole: str
+    #: From 1 on.
+    number: int
+    count: int
+
+    @property
+    def advice(self) -> str:
+        """Say how the file is put together again."""
+        name = shlex.quote(self.whole)
+        each = f"{name}.part{{1..{self.count}}}of{self.count}"
+        return f"concatenate the parts: cat {each} > {name}"
+
+
+def part_of(path: str) -> Part | None:
+    """Return what a file's name says that it is a part of, ``None`` for a whole one."""
+    found = _PART.fullmatch(re.split(r"[/\\]", path)[-1])
+    return found and Part(found["whole"], int(found["number"]), int(found["count"]))
 
 
 def label_of(path: str) -> Label | None:

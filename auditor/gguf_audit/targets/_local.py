@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from gguf_audit.errors import SourceError, UnsupportedError
+from gguf_audit.naming import Part, part_of
 from gguf_audit.targets._located import Located
 from gguf_audit.where import Where
 
 __all__ = ["ENDING", "local"]
 
 ENDING = ".gguf"
-#: ``a.gguf.part1of2``: what publishers cut a file into that is too large for the Hub.
-_PART = re.compile(
-    r"(?P<whole>.+\.gguf)\.part(?P<number>[0-9]{1,4})of(?P<count>[0-9]{1,4})", re.IGNORECASE
-)
 
 
 def local(target: str) -> Iterator[Located]:
@@ -34,9 +29,8 @@ def local(target: str) -> Iterator[Located]:
         yield Located(target, SourceError(f"can't read {target}: {error.strerror}"))
         return
     if not is_folder:
-        part = _PART.fullmatch(Path(target).name)
-        there = part is not None and Path(target).is_file()
-        yield _in_parts(target, part) if there and part is not None else Located(target)
+        part = part_of(target)
+        yield Located(target) if part is None or part.number == 1 else _later(target, part)
         return
     located = False
     for each in _below(target):
@@ -69,20 +63,19 @@ def _cut(folder: str) -> Iterator[Located]:
     names: list[str] = []
     with contextlib.suppress(OSError):  # What can't be listed any more has no file in it.
         names = sorted(each.name for each in Path(folder).iterdir())
-    firsts: dict[str, re.Match[str]] = {}
-    for part in filter(None, map(_PART.fullmatch, names)):
-        first = firsts.setdefault(part["whole"], part)
-        if int(part["number"]) < int(first["number"]):
-            firsts[part["whole"]] = part
-    for part in firsts.values():
-        yield _in_parts(str(Path(folder) / part[0]), part)
+    firsts: dict[str, tuple[int, str]] = {}
+    for name in names:
+        part = part_of(name)
+        if part is not None:
+            first = firsts.setdefault(part.whole, (part.number, name))
+            firsts[part.whole] = min(first, (part.number, name))
+    for _, name in firsts.values():
+        yield from local(str(Path(folder) / name))
 
 
-def _in_parts(name: str, part: re.Match[str]) -> Located:
-    """Return a part of a file with the reason why it isn't read."""
-    whole, count, quoted = part["whole"], part["count"], shlex.quote(part["whole"])
-    message = (
-        f"{part[0]} is one of {count} parts of {whole}: concatenate the parts,"
-        f" cat {quoted}.part{{1..{count}}}of{count} > {quoted}"
-    )
+def _later(name: str, part: Part) -> Located:
+    """Return another part than the first, in which no header is, with the reason why."""
+    if not Path(name).is_file():
+        return Located(name)
+    message = f"{Path(name).name} is part {part.number} of {part.count}: {part.advice}"
     return Located(name, UnsupportedError(message, where=Where(file=name)))

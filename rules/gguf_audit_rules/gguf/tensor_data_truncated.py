@@ -5,12 +5,12 @@ Compares where each tensor's data ends, by shape and type, with the size of the 
 that ends with its header has none of them.
 
 ## Why it matters
-An interrupted download or a full disk. llama.cpp refuses the file; other tools read
-garbage.
+An interrupted download, a full disk, or one part of a file that was cut. llama.cpp refuses the
+file; other tools read garbage.
 
 ## Fix
-Fetch or copy the file again, and compare sizes. Where only the header was fetched on purpose,
-`--ignore GGUF001`.
+Fetch or copy the file again, and compare sizes. Parts (`model.gguf.part1of2`) have to be
+concatenated. Where only the header was fetched on purpose, `--ignore GGUF001`.
 
 ## Authority
 llama.cpp b11434, `src/llama-model-loader.h: llama_tensor_weight` (`data is not within the
@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.extents import Extent, extents
 from gguf_audit.gguf import FileFacts
-from gguf_audit.rule import Hit, OnModel, Outcome, Replace, Rule, Severity
+from gguf_audit.naming import part_of
+from gguf_audit.rule import Advice, Hit, OnModel, Outcome, Replace, Rule, Severity
 from gguf_audit.where import Where
 
 
@@ -45,6 +46,7 @@ def _end(extent: Extent) -> int:
 
 
 def _hit(file: FileFacts, beyond: list[Extent]) -> Hit:
+    part = part_of(file.name)
     first = min(beyond, key=lambda extent: extent.start)
     needed = max(_end(extent) for extent in beyond)
     return Hit(
@@ -58,7 +60,7 @@ def _hit(file: FileFacts, beyond: list[Extent]) -> Hit:
         actual=file.size_bytes,
         unit="byte",
         level=Severity.ERROR,
-        repair=Replace(),
+        repair=Replace() if part is None else Advice(text=part.advice),
     )
 
 
