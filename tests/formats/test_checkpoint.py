@@ -261,6 +261,19 @@ def test_a_folder_that_is_no_checkpoint(
         read_checkpoint(tree, id="x")
 
 
+@pytest.mark.parametrize(
+    ("names", "note"),
+    [
+        ([], ""),
+        (["modeling_a.py"], "its modeling_a.py is never run"),
+        (["b.py", "a.py", "c.py"], "its a.py (and 2 more) is never run"),
+    ],
+)
+def test_code_in_a_folder_is_told(names: list[str], note: str) -> None:
+    contents = {"config.json": b"{}", **dict.fromkeys(names, b"raise SystemExit")}
+    assert read_checkpoint(MemoryTree(contents), id="x").note == note
+
+
 def test_opens_a_folder_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(_CONFIG))
     found = open_checkpoint(str(tmp_path))

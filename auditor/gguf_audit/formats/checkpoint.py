@@ -104,6 +104,7 @@ def read_checkpoint(
         id=id,
         revision=revision,
         origin=origin,
+        note=_code(files.names),
         found=found,
         config=config,
         generation_config=_optional(tree, files, "generation_config.json"),
@@ -135,6 +136,13 @@ def _without_config(identity: str, names: frozenset[str]) -> str:
         f"{identity} has no config.json{hint}: a reference is a folder with a checkpoint as on"
         " the Hub, its config.json, or a reference card"
     )
+
+
+def _code(names: frozenset[str]) -> str:
+    """Say what of a folder would be run by who trusts it, and never is here."""
+    code = sorted(name for name in names if name.endswith(".py"))
+    more = f" (and {len(code) - 1} more)" if len(code) > 1 else ""
+    return f"its {code[0]}{more} is never run" if code else ""
 
 
 def _adapter(

@@ -94,7 +94,7 @@ def read_tensors(tree: Tree) -> Mapping[str, StoredTensor] | Absent:
     if parts:
         _few_enough(parts, parts[0])
         return _merge(tree, parts, None)
-    pickled = sorted(n for n in names if n.endswith((".bin", ".pt", ".pth")))
+    pickled = sorted(n for n in names if n.endswith((".bin", ".ckpt", ".pkl", ".pt", ".pth")))
     if pickled:
         return Absent(f"only pickled weights ({pickled[0]}), which are never opened")
     return Absent("no model.safetensors in the folder")

@@ -1,12 +1,13 @@
 """The reference takes its model code from another repository.
 
 ## What it does
-Reads `auto_map` in `config.json` and `tokenizer_config.json`: entries such as
-`owner/repo--modeling.Class` name code that is not in the checkpoint. None of it is ever run
+Reads every `auto_map` in `config.json`, `generation_config.json` and `tokenizer_config.json`:
+entries such as `owner/repo--modeling.Class` name code that is not in the checkpoint. None of it is ever run
 here. Code in the checkpoint's own repository is not reported, and many fine-tunes name that of
 their parent by right: that is for your information. A model class that belongs to none of the
 checkpoint's `architectures` is an error: a checkpoint of `LlamaForCausalLM` has no use for
-`Other`, whoever has written it.
+`Other`, whoever has written it. So is a repository that is named as the implementation of
+attention or experts: transformers fetches compiled kernels from there.
 
 ## Why it matters
 Whoever loads the checkpoint with `trust_remote_code` runs what that repository holds on that
@@ -16,7 +17,8 @@ day, whoever owns it then.
 Nothing about the GGUF. Load the checkpoint without `trust_remote_code`, or pin `code_revision`.
 
 ## Authority
-transformers `dynamic_module_utils.get_class_from_dynamic_module` (`repo--module.Class`).
+transformers `dynamic_module_utils.get_class_from_dynamic_module` (`repo--module.Class`),
+`integrations/hub_kernels.py`; CVE-2026-4372.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ KEY = "auto_map"
 SHOWN = 5
 #: What ends the part of a class's name that all classes of an architecture begin with.
 _ROLE = re.compile("For[A-Z]|LMHead|Model$")
+
+
+_IMPLEMENTATION = re.compile(r"_?(attn|experts)_implementation(_internal)?")
 
 
 class Code(NamedTuple):
@@ -56,10 +61,23 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     checkpoint = conversion.checkpoint
     for file, document in (
         ("config.json", checkpoint.config),
+        ("generation_config.json", checkpoint.generation_config),
         ("tokenizer_config.json", checkpoint.tokenizer_config),
     ):
-        entries = () if isinstance(document, Absent) else _code(document)
-        foreign = [each for each in entries if each.repository != checkpoint.id]
+        if isinstance(document, Absent):
+            continue
+        kernels = sorted(
+            {f"{key} {value}" for key, value in _members(document) if _kernel(key, value)}
+        )
+        if kernels:
+            yield Hit(
+                message=f"needs no code from elsewhere, the reference's {file} has "
+                f"{_listed(kernels)}",
+                where=Where(file=f"{checkpoint.id}/{file}"),
+                actual=kernels,
+                level=Severity.ERROR,
+            )
+        foreign = [each for each in _code(document) if each.repository != checkpoint.id]
         if not foreign:
             continue
         architectures = _architectures(checkpoint.config)
@@ -78,14 +96,41 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
 
 
 def _code(document: Mapping[str, Json]) -> Iterator[Code]:
-    """Yield each entry that names a repository."""
-    entries = document.get(KEY)
-    for asked_by, entry in entries.items() if isinstance(entries, dict) else ():
-        # A tokenizer has two, a slow and a fast one.
-        for name in entry if isinstance(entry, list) else [entry]:
-            if isinstance(name, str) and "--" in name:
-                repository, _, code = name.partition("--")
-                yield Code(asked_by, repository, code)
+    """Yield each entry that names a repository, in the document or a part of it."""
+    for key, entries in _members(document):
+        if key != KEY:
+            continue
+        # Older tokenizers have a list of two, a slow and a fast one, and no names for it.
+        named = entries.items() if isinstance(entries, dict) else [("AutoTokenizer", entries)]
+        for asked_by, entry in named:
+            for name in entry if isinstance(entry, list) else [entry]:
+                if isinstance(name, str) and "--" in name:
+                    repository, _, code = name.partition("--")
+                    yield Code(asked_by, repository, code)
+
+
+def _members(document: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield every key and value of a document, those of its parts among them."""
+    left: list[Json] = [dict(document)]
+    while left:
+        match left.pop():
+            case dict() as members:
+                yield from members.items()
+                left += members.values()
+            case list() as items:
+                left += items
+            case _:
+                pass
+
+
+def _kernel(key: str, value: Json) -> bool:
+    """Tell whether a value is a repository of kernels, and not Hugging Face's own."""
+    return (
+        _IMPLEMENTATION.fullmatch(key) is not None
+        and isinstance(value, str)
+        and "/" in value
+        and not value.startswith("kernels-community/")
+    )
 
 
 def _architectures(config: Mapping[str, Json] | Absent) -> list[str]:

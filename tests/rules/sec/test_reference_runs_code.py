@@ -19,7 +19,7 @@ def hits(config: Json, tokenizer_config: Json = None) -> list[object]:
     return list(check(conversion({}, reference=found), SETTINGS))
 
 
-@pytest.mark.parametrize("config", [OWN, None, [], "a--b", {"AutoModel": 5}, {"AutoModel": []}])
+@pytest.mark.parametrize("config", [OWN, None, [], "a", {"AutoModel": 5}, {"AutoModel": []}])
 def test_silent_for_code_of_its_own(config: Json) -> None:
     assert hits(config, OWN) == []
 
@@ -84,3 +84,36 @@ def test_fires_for_a_model_class_that_is_none_of_the_checkpoint_s() -> None:
             level=Severity.ERROR,
         )
     ]
+
+
+@pytest.mark.parametrize("key", ["_attn_implementation_internal", "attn_implementation"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_fires_for_kernels_of_a_repository(key: str, inside: bool) -> None:
+    named: dict[str, Json] = {key: "attacker/kernels"}
+    found = checkpoint(config={"text_config": named} if inside else named)
+    assert list(check(conversion({}, reference=found), SETTINGS)) == [
+        Hit(
+            message="needs no code from elsewhere, the reference's config.json has "
+            f"{key} attacker/kernels",
+            where=Where(file="org/model/config.json"),
+            actual=[f"{key} attacker/kernels"],
+            level=Severity.ERROR,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", ["flash_attention_2", "kernels-community/flash-attn3", None, True, {"text": "sdpa"}]
+)
+def test_silent_for_an_implementation_of_transformers(value: Json) -> None:
+    found = checkpoint(config={"_attn_implementation": value})
+    assert list(check(conversion({}, reference=found), SETTINGS)) == []
+
+
+def test_a_list_and_a_part_of_a_config_are_read_too() -> None:
+    found = replace(
+        checkpoint(config={"text_config": {"auto_map": {"AutoConfig": "a/b--c.D"}}}),
+        tokenizer_config={"auto_map": ["c/d--tok.Evil", None]},
+    )
+    hits = list(check(conversion({}, reference=found), SETTINGS))
+    assert [hit.actual for hit in hits if isinstance(hit, Hit)] == [["a/b"], ["c/d"]]
