@@ -150,7 +150,7 @@ def _epsilons(model: Model) -> Iterator[Outcome]:
             f"above 0 and at most {LARGEST_EPSILON}",
             found,
             why,
-            level=Severity.ERROR if found < 0 else Severity.WARNING,
+            level=Severity.WARNING if found == 0 else Severity.ERROR,
         )
 
 

@@ -21,16 +21,20 @@ llm_tokenizer_ugm`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import sys
+from array import array
+from collections.abc import Iterator
+from operator import ne
+from typing import Any, Literal
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.fields import Origin
-from gguf_audit.gguf import Scalar, ValueType
+from gguf_audit.gguf import Array, Gguf, ValueType
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import MODEL, SCORED, SCORES, TYPES, TokenType, tokens
 
-KNOWN = frozenset(TokenType)
+KNOWN = frozenset(map(int, TokenType))
 
 
 def check(model: Model, settings: Settings) -> Iterator[Outcome]:
@@ -46,17 +50,16 @@ def _types(model: Model) -> Iterator[Outcome]:
     types = model.gguf.array(TYPES)
     if types is None or types.item_type is not ValueType.INT32:
         return
-    items = types.items()
-    if KNOWN.issuperset(items):
-        return
-    wrong = [index for index, item in enumerate(items) if item not in KNOWN]
-    yield _hit(
-        TYPES,
-        "a type from 0 to 6",
-        items,
-        wrong,
-        "llama.cpp takes it for undefined and shows no text for it",
-    )
+    first, count, passed = None, 0, 0
+    for some in _numbers(model.gguf, types, "i"):
+        if not KNOWN.issuperset(some):
+            wrong = [at for at, each in enumerate(some) if each not in KNOWN]
+            first = first or (passed + wrong[0], some[wrong[0]])
+            count += len(wrong)
+        passed += len(some)
+    if first is not None:
+        why = "llama.cpp takes it for undefined and shows no text for it"
+        yield _hit(TYPES, "a type from 0 to 6", first, count, why)
 
 
 def _scores(model: Model) -> Iterator[Outcome]:
@@ -65,29 +68,37 @@ def _scores(model: Model) -> Iterator[Outcome]:
         return
     if model.gguf.string(MODEL) not in SCORED:
         return
-    items = scores.items()
-    wrong = [
-        index for index, item in enumerate(items) if isinstance(item, float) and math.isnan(item)
-    ]
-    if wrong:
-        yield _hit(
-            SCORES,
-            "a number",
-            items,
-            wrong,
-            "which tokens llama.cpp makes of a text depends on the order that it looks in",
-        )
+    first, count, passed = None, 0, 0
+    for some in _numbers(model.gguf, scores, "f"):
+        # Only NaN differs from itself.
+        if any(map(ne, some, some)):
+            wrong = [at for at, each in enumerate(some) if math.isnan(each)]
+            first = first or (passed + wrong[0], "nan")
+            count += len(wrong)
+        passed += len(some)
+    if first is not None:
+        why = "which tokens llama.cpp makes of a text depends on the order that it looks in"
+        yield _hit(SCORES, "a number", first, count, why)
 
 
-def _hit(key: str, wanted: str, items: Sequence[Scalar], wrong: Sequence[int], why: str) -> Hit:
-    first = wrong[0]
-    found = items[first]
-    more = f", as {len(wrong) - 1:,} more have none" if len(wrong) > 1 else ""
+def _numbers(gguf: Gguf, stored: Array, form: Literal["i", "f"]) -> Iterator[array[Any]]:
+    """Yield the items of an array, some at a time: all of a large vocabulary take 8 MB."""
+    swapped = gguf.files[0].byte_order != sys.byteorder
+    for piece in stored.stored():
+        some = array(form, piece)
+        if swapped:
+            some.byteswap()
+        yield some
+
+
+def _hit(key: str, wanted: str, first: tuple[int, int | str], count: int, why: str) -> Hit:
+    token, found = first
+    more = f", as {count - 1:,} more have none" if count > 1 else ""
     return Hit(
-        message=f"needs {wanted} for each token, {key} has {found} for token {first}{more}: {why}",
+        message=f"needs {wanted} for each token, {key} has {found} for token {token}{more}: {why}",
         where=Where(key=key),
         expected=wanted,
-        actual=str(found) if isinstance(found, float) else found,
+        actual=found,
         origin=Origin.KEY,
         level=Severity.ERROR,
         repair=Reconvert(hint="no metadata tool can change one item of a list"),

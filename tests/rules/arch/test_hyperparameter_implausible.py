@@ -159,7 +159,7 @@ def test_silent_for_an_unknown_architecture() -> None:
             {},
             "above 0 and at most 0.1",
             "llama.cpp divides by more than the values it is to keep from being 0",
-            Severity.WARNING,
+            Severity.ERROR,
         ),
     ],
 )

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import pytest
 
 from gguf_audit.fields import Origin
 from gguf_audit.gguf import ValueType
 from gguf_audit.rule import Hit, Reconvert, Severity
-from gguf_audit.testing import FieldValue
+from gguf_audit.testing import FieldValue, make_gguf
 from gguf_audit.where import Where
 from gguf_audit_rules.tok._vocabulary import SCORES, TYPES
 from gguf_audit_rules.tok.token_value_invalid import check
-from rule_subjects import LLAMA, SETTINGS, model, tokens
+from rule_subjects import LLAMA, SETTINGS, model, model_of, tokens
 
 
 def types(*items: int) -> FieldValue:
@@ -81,3 +82,17 @@ def test_fires_for_a_score_that_is_no_number(kind: str) -> None:
             repair=Reconvert(hint="no metadata tool can change one item of a list"),
         )
     ]
+
+
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_the_last_of_many_in_any_byte_order(byte_order: Literal["little", "big"]) -> None:
+    many = 100_000
+    keys = {
+        **tokens(many, "llama"),
+        TYPES: types(*[1] * (many - 1), 7),
+        SCORES: scores(*[-1.5] * (many - 1), math.nan),
+    }
+    subject = model_of(make_gguf(keys, byte_order=byte_order))
+    hits = [hit for hit in check(subject, SETTINGS) if isinstance(hit, Hit)]
+    assert [(hit.where.key, hit.actual) for hit in hits] == [(TYPES, 7), (SCORES, "nan")]
+    assert all(f"for token {many - 1}:" in hit.message for hit in hits)
