@@ -1,7 +1,9 @@
 """llama.cpp doesn't know the file's architecture.
 
 ## What it does
-Looks `general.architecture` up in the table of llama.cpp b11434.
+Looks `general.architecture` up in the table of llama.cpp b11434. A file without a tokenizer and
+without any tensor of a language model (`token_embd`, `blk.0.`) is none, as image models and audio
+codecs are, and is left alone unless its architecture is in that table.
 
 ## Why it matters
 llama.cpp refuses the file with `unknown model architecture`. If the name is newer than that
