@@ -44,7 +44,7 @@ def test_a_repository_is_audited_and_what_it_took_is_told(check: Check, fake: Fa
 
 def test_the_values_of_remote_tensors_are_not_fetched(check: Check) -> None:
     done = check("owner/model:sound.gguf", "-v")
-    assert "no match  WT008: of a remote file only the header is read" in done.stdout
+    assert "no match  PKG050, WT008: of a remote file only the header is read" in done.stdout
     asked = check("owner/model:sound.gguf", "--select", "WT008")
     assert asked.stdout.startswith("PARTIAL")
     assert "skipped   WT008: of a remote file only the header is read" in asked.stdout
