@@ -108,6 +108,7 @@ def test_an_attribute_is_told_by_what_was_reached_for(analyst: Analyst, template
         PARTS,
         # The date is only printed.
         "Today is {{ strftime_now('%A, %d %B %Y') }}.\n" + PRINTS,
+        PRINTS + "{{ 'It is %s. Today: %s' | format(*[strftime_now('%A %d %B')] * 2) }}",
         # A marker isn't a word.
         PRINTS.replace("m.content", "m.content.split('</think>')[-1]"),
         "{% if '/no_think' in messages[-1].content %}No thinking is wanted here.{% endif %}"

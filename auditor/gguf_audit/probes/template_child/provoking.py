@@ -117,5 +117,6 @@ def _more(usual: str, asked: str, found: str, content: str) -> str:
     """Return the words that a prompt has besides the usual ones, "" if they say nothing."""
     known = set(_LETTERS.findall(usual.replace(asked, " ")))
     said = _LETTERS.findall(found.replace(content, " "))
-    more = [word for word in said if word not in known]
+    # A day and a month, 18 letters at most, are no more for being printed twice.
+    more = dict.fromkeys(word for word in said if word not in known)
     return " ".join(more) if sum(len(word.encode()) for word in more) >= _MANY else ""
