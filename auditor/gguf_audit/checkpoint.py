@@ -223,6 +223,16 @@ class Checkpoint(Loading, frozen=True, kw_only=True):
     gguf: Gguf | None = None
 
     @property
+    def documents(self) -> Mapping[str, Mapping[str, Json]]:
+        """Name of a file -> what it holds, of those configurations that are there."""
+        found = {
+            "config.json": self.config,
+            "generation_config.json": self.generation_config,
+            "tokenizer_config.json": self.tokenizer_config,
+        }
+        return {name: each for name, each in found.items() if not isinstance(each, Absent)}
+
+    @property
     def tensors(self) -> Mapping[str, StoredTensor] | Absent:
         """Name -> dtype and shape; the first call reads the headers (AuditError)."""
         return self.load_tensors()

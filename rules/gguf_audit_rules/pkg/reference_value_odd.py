@@ -46,13 +46,8 @@ def check(conversion: Conversion, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each file with such numbers, and one for a kind that is no name."""
     del settings
     checkpoint = conversion.checkpoint
-    for file, document in (
-        ("config.json", checkpoint.config),
-        ("generation_config.json", checkpoint.generation_config),
-        ("tokenizer_config.json", checkpoint.tokenizer_config),
-    ):
-        if not isinstance(document, Absent):
-            yield from _numbers(f"{checkpoint.id}/{file}", file, document)
+    for file, document in checkpoint.documents.items():
+        yield from _numbers(f"{checkpoint.id}/{file}", file, document)
     if not isinstance(checkpoint.config, Absent):
         yield from _kind(f"{checkpoint.id}/config.json", checkpoint.config.get(KEY))
 

@@ -68,6 +68,59 @@ def test_a_class_of_the_architecture_is_no_error(architecture: str, code: str) -
     assert (hit.level, hit.actual) == (Severity.INFO, ["a/b"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("xlm-roberta", "modeling_xlm_roberta.XLMRobertaModel"),
+        ("bert", "modeling_bert.JinaBertModel"),
+    ],
+)
+def test_a_class_of_the_kind_is_no_error(kind: str, code: str) -> None:
+    codes: Json = {"AutoModel": f"a/b--{code}"}
+    found = checkpoint(
+        config={"architectures": ["HF_ColBERT"], "model_type": kind, "auto_map": codes}
+    )
+    [hit] = check(conversion({}, reference=found), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.level, hit.actual) == (Severity.INFO, ["a/b"])
+
+
+def test_a_class_of_a_part_is_no_error() -> None:
+    part: Json = {
+        "architectures": ["InternLM2ForCausalLM"],
+        "auto_map": {"AutoModelForCausalLM": "a/b--modeling_internlm2.InternLM2ForCausalLM"},
+    }
+    found = checkpoint(config={"architectures": ["InternVLChatModel"], "llm_config": part})
+    [hit] = check(conversion({}, reference=found), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert (hit.level, hit.actual) == (Severity.INFO, ["a/b"])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind"),
+    [("LlamaForCausalLM", "evil"), ("HF_ColBERT", "bert"), ("HF_ColBERT", "-_"), ("A", 5)],
+)
+def test_fires_whatever_the_kind_is(architecture: str, kind: Json) -> None:
+    codes: Json = {"AutoModel": "attacker/repo--evil.Evil"}
+    found = checkpoint(
+        config={"architectures": [architecture], "model_type": kind, "auto_map": codes}
+    )
+    [hit] = check(conversion({}, reference=found), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert hit.level is Severity.ERROR
+
+
+def test_fires_whatever_a_part_is_that_has_no_code() -> None:
+    config: dict[str, Json] = {
+        "architectures": ["LlamaForCausalLM"],
+        "auto_map": {"AutoModel": "attacker/repo--evil.Evil"},
+        "part": {"architectures": ["EvilForCausalLM"]},
+    }
+    [hit] = check(conversion({}, reference=checkpoint(config=config)), SETTINGS)
+    assert isinstance(hit, Hit)
+    assert hit.level is Severity.ERROR
+
+
 def test_fires_for_a_model_class_that_is_none_of_the_checkpoint_s() -> None:
     codes: Json = {
         "AutoConfig": "parent/repo--configuration.Config",
