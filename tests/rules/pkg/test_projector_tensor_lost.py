@@ -36,7 +36,9 @@ def said(
             name: StoredTensor(dtype=dtype, shape=tuple(shape)) for name, shape in stored.items()
         }
     # Of other types nobody says what goes with the checkpoint.
-    config = GEMMA_CONFIG if gguf.string("clip.projector_type") == "gemma3" else {}
+    config: Mapping[str, Json] = (
+        GEMMA_CONFIG if gguf.string("clip.projector_type") == "gemma3" else {}
+    )
     reference = replace(seeing(config), load_tensors=lambda: tensors)
     return list(check(companion(gguf, reference=reference), SETTINGS))
 
