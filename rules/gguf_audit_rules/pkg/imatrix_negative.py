@@ -22,12 +22,11 @@ from collections.abc import Iterator
 
 from gguf_audit.evidence import Companion, Settings
 from gguf_audit.gguf import Gguf, Tensor
-from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnCompanion, Outcome, Rule, Severity
 from gguf_audit.where import Where
 from gguf_audit_rules.pkg.imatrix_incomplete import AGAIN, COUNTS, SUMS
-from gguf_audit_rules.wt._tensors import NAMED, listed
+from gguf_audit_rules.wt._tensors import NAMED, listed, small
 
 
 def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
@@ -37,7 +36,7 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
     entries = [each for name, each in gguf.tensors.items() if name.endswith((SUMS, COUNTS))]
     looked = 0
     wrong: list[tuple[Tensor, int, float]] = []
-    for tensor in _small(entries):
+    for tensor in small(entries):
         found = gguf.negative(tensor)
         if isinstance(found, Absent):
             continue  # imatrix-incomplete and tensor-data-truncated say why
@@ -51,18 +50,6 @@ def check(companion: Companion, settings: Settings) -> Iterator[Outcome]:
             f"only {looked:,} of {len(entries):,} sums and counts were looked at, the small ones",
             kind="not-applicable",
         )
-
-
-def _small(entries: list[Tensor]) -> Iterator[Tensor]:
-    """Yield those that are looked at, the smallest first."""
-    left = LIMITS.all_floats_bytes
-    sizes = [(each.size_bytes, each) for each in entries if each.size_bytes]
-    sizes.sort(key=lambda each: each[0])
-    for size, tensor in sizes[: LIMITS.floats_tensors]:
-        left -= size
-        if size > LIMITS.floats_bytes or left < 0:
-            return
-        yield tensor
 
 
 def _hit(gguf: Gguf, wrong: list[tuple[Tensor, int, float]]) -> Hit:

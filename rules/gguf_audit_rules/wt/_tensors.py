@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gguf_audit.arch import tensors as made
 from gguf_audit.arch.tensors import Inventory, inventory
 from gguf_audit.errors import Refused
 from gguf_audit.evidence import Conversion, Model
+from gguf_audit.gguf import Tensor
 from gguf_audit.layout import CacheLayout
+from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 
 if TYPE_CHECKING:
     from gguf_audit.arch.tensors import Comparison, Converted
 
-__all__ = ["NAMED", "NOTHING", "SHAPING", "compared", "going_by", "listed", "places"]
+__all__ = ["NAMED", "NOTHING", "SHAPING", "compared", "going_by", "listed", "places", "small"]
 
 #: Rules that tell which key is wrong; tensors that don't fit then follow from it.
 SHAPING = (
@@ -116,3 +118,15 @@ def listed(names: Iterable[str]) -> str:
     more = len(found) - SHOWN
     shown = ", ".join(found[:SHOWN])
     return shown if more <= 0 else f"{shown} and {more} more"
+
+
+def small(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Yield those of which the values are looked at, the smallest first."""
+    left = LIMITS.all_floats_bytes
+    sizes = [(each.size_bytes, each) for each in tensors if each.size_bytes]
+    sizes.sort(key=lambda each: each[0])
+    for size, tensor in sizes[: LIMITS.floats_tensors]:
+        left -= size
+        if size > LIMITS.floats_bytes or left < 0:
+            return
+        yield tensor

@@ -28,15 +28,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.gguf import NonFinite, Tensor
-from gguf_audit.limits import LIMITS
 from gguf_audit.parts import Absent
 from gguf_audit.rule import Hit, Need, NoEvidence, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
-from gguf_audit_rules.wt._tensors import NAMED, listed
+from gguf_audit_rules.wt._tensors import NAMED, listed, small
 
 FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 #: Of an importance matrix: written for people, not read again (tools/imatrix/imatrix.cpp).
@@ -54,7 +53,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     gguf = model.gguf
     looked: list[Tensor] = []
     wrong: list[tuple[Tensor, NonFinite]] = []
-    for tensor in _small(gguf.tensors.values()):
+    floats = [each for each in gguf.tensors.values() if each.type.name in FLOATS]
+    for tensor in small(floats):
         found = gguf.non_finite(tensor)
         if isinstance(found, Absent):
             continue  # tensor-data-truncated says that the file has no data for it
@@ -71,22 +71,6 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
             f"that aren't quantized, {size:.1f} MiB: llama-cli --check-tensors looks at all",
             kind="not-applicable",
         )
-
-
-def _small(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
-    """Yield the tensors of floats that are looked at, the smallest first."""
-    left = LIMITS.all_floats_bytes
-    floats = [
-        (tensor.size_bytes, tensor)
-        for tensor in tensors
-        if tensor.type.name in FLOATS and tensor.size_bytes
-    ]
-    floats.sort(key=lambda each: each[0])
-    for size, tensor in floats[: LIMITS.floats_tensors]:
-        left -= size
-        if size > LIMITS.floats_bytes or left < 0:
-            return
-        yield tensor
 
 
 def _is_legal(tensor: Tensor, found: NonFinite) -> bool:

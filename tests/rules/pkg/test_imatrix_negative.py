@@ -14,9 +14,9 @@ from gguf_audit.rule import Hit, NoEvidence, Outcome, Severity
 from gguf_audit.sources import MemorySource
 from gguf_audit.testing import TensorSpec, build_gguf
 from gguf_audit.where import Where
-from gguf_audit_rules.pkg import imatrix_negative
 from gguf_audit_rules.pkg.imatrix_incomplete import AGAIN
 from gguf_audit_rules.pkg.imatrix_negative import check
+from gguf_audit_rules.wt import _tensors
 from rule_subjects import SETTINGS
 
 
@@ -72,14 +72,14 @@ def test_silent_for_sums_of_values_that_may_be_negative() -> None:
 
 def test_says_what_was_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     few = LIMITS._replace(floats_bytes=8)
-    monkeypatch.setattr(imatrix_negative, "LIMITS", few)
+    monkeypatch.setattr(_tensors, "LIMITS", few)
     tensors = [*RIGHT[1:], floats("blk.0.attn_q.weight.in_sum2", 1, 1, -1)]
     assert said(tensors) == [
         NoEvidence(
             "only 1 of 2 sums and counts were looked at, the small ones", kind="not-applicable"
         )
     ]
-    monkeypatch.setattr(imatrix_negative, "LIMITS", LIMITS._replace(all_floats_bytes=4))
+    monkeypatch.setattr(_tensors, "LIMITS", LIMITS._replace(all_floats_bytes=4))
     assert len(said(tensors)) == 1
 
 

@@ -12,7 +12,7 @@ from gguf_audit.rule import Hit, NoEvidence, Outcome, Reconvert, Severity
 from gguf_audit.sources import MemorySource
 from gguf_audit.testing import TensorSpec, build_gguf
 from gguf_audit.where import Where
-from gguf_audit_rules.wt import value_not_finite
+from gguf_audit_rules.wt import _tensors
 from gguf_audit_rules.wt.value_not_finite import check
 from rule_subjects import LLAMA, SETTINGS, model_of
 
@@ -112,7 +112,7 @@ def test_silent_about_what_is_not_looked_at_and_says_how_much_that_is() -> None:
 def test_no_more_is_looked_at_than_a_budget_allows(
     monkeypatch: pytest.MonkeyPatch, budget: dict[str, int], looked: int
 ) -> None:
-    monkeypatch.setattr(value_not_finite, "LIMITS", LIMITS._replace(**budget))
+    monkeypatch.setattr(_tensors, "LIMITS", LIMITS._replace(**budget))
     small = [floats(f"t.{index}", 0, 0) for index in range(3)]
     [left] = found([floats("last", 0, 0, NAN), *small])
     assert isinstance(left, NoEvidence)
