@@ -154,7 +154,10 @@ def _policy(
 
 
 def _unknown(rules: Mapping[str, Rule], names: Sequence[str], one: bool) -> str:
-    """Say what is wrong with names of rules, "" for nothing: what they ask for would not be done."""
+    """Say what is wrong with names of rules, "" for nothing.
+
+    What a rule that nobody has is asked for would not be done.
+    """
     from gguf_audit import catalogue
 
     try:

@@ -19,8 +19,8 @@ Show effective values with their origin, and the cache by layer.
 TARGET is a file, any shard of a split set, a folder of models, or what else check takes,
 of a repository one model: owner/repo:file.gguf or owner/repo:Q4_K_M. REF is what check
 takes as --against, but auto; owner/repo alone is one. Of a reference it shows what a right
-conversion writes and what llama.cpp then keeps. A value's origin is its key, the default that llama.cpp takes
-without one, a tensor's shape, the file's own header, or the reference.
+conversion writes and what llama.cpp then keeps. A value's origin is its key, the default
+that llama.cpp takes without one, a tensor's shape, the file's own header, or the reference.
 
 \b
 Examples:

@@ -119,7 +119,7 @@ def reference(facts: ReferenceFacts, style: Style) -> str:
 
 
 def references(subjects: Sequence[SubjectReport], style: Style) -> list[str]:
-    """Return each reference of a run, with the files that it is for where that isn't all of them."""
+    """Return each reference of a run, with the files that it is for if not for all."""
     held: dict[ReferenceFacts, dict[str, None]] = {}
     files = [subject for subject in subjects if subject.kind != "set"]
     for subject in files:

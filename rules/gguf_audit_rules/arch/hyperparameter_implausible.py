@@ -147,7 +147,7 @@ def _epsilons(model: Model) -> Iterator[Outcome]:
         yield _hit(
             model,
             name,
-            f"above 0 and at most {LARGEST_EPSILON}",
+            f"a number above 0 and at most {LARGEST_EPSILON}",
             found,
             why,
             level=Severity.WARNING if found == 0 else Severity.ERROR,

@@ -10,7 +10,7 @@ where they are; engines that map them as they stand read floats from odd address
 slow on some processors and impossible on others.
 
 ## Fix
-Reconvert, or write the file again with `gguf-new-metadata`, whose alignment is 32.
+Reconvert: `gguf-new-metadata` keeps the alignment of what it reads.
 
 ## Authority
 ggml, docs/gguf.md (`general.alignment`: "must be a multiple of 8"); llama.cpp b11434,

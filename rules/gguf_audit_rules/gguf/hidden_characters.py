@@ -4,9 +4,9 @@
 Looks for control characters and for those that turn the direction of writing in keys, in the
 names of tensors and in texts; of a text that is meant to have lines, tabs and line ends are
 left alone. The tokenizer's texts are only searched for NUL: templates have rules of their own.
-Keys and names may have nothing else that can't be seen either: a character without width, a
-space that is none. In keys, names and known texts it is an error, as are a NUL, a terminal's escape and a turned
-direction in any text; another control character in a text is a warning.
+Keys and names may have nothing else that can't be seen either, such as a character without width
+or another space than that of ASCII. In keys and names it is an error, as are a NUL, a terminal's
+escape and a turned direction in any text; another control character in a text is a warning.
 
 ## Why it matters
 A NUL ends a name for C code and not for other readers, so two programs see two models; an

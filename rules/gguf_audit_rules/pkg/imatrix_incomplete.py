@@ -1,8 +1,8 @@
 """An importance matrix lacks something that llama-quantize asks for.
 
 ## What it does
-Looks for the data sets (strings), the number of chunks and their size (u32), and for each entry both
-`in_sum2` and `counts`: float32, as many matrices in one as in the other. `in_sum`, where it
+Looks for the data sets (strings), the number of chunks and their size (u32), and for each entry
+both `in_sum2` and `counts`: float32, as many matrices in one as in the other. `in_sum`, where it
 is there, has to be as big as `in_sum2`. One that says that it was computed on no chunk is a
 warning.
 

@@ -93,7 +93,7 @@ def _numbers(gguf: Gguf, stored: Array, form: Literal["i", "f"]) -> Iterator[arr
 
 def _hit(key: str, wanted: str, first: tuple[int, int | str], count: int, why: str) -> Hit:
     token, found = first
-    more = f", as {count - 1:,} more have none" if count > 1 else ""
+    more = f" (and {count - 1:,} more)" if count > 1 else ""
     return Hit(
         message=f"needs {wanted} for each token, {key} has {found} for token {token}{more}: {why}",
         where=Where(key=key),

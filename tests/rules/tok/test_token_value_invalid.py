@@ -48,7 +48,7 @@ def test_silent_without_tokens() -> None:
     [
         ((1, 1, 99), "99 for token 2"),
         ((-1, 1, 1), "-1 for token 0"),
-        ((1, 7, -1), "7 for token 1, as 1 more have none"),
+        ((1, 7, -1), "7 for token 1 (and 1 more)"),
     ],
 )
 def test_fires_for_a_type_that_there_is_not(items: tuple[int, ...], found: str) -> None:
