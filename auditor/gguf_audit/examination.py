@@ -60,8 +60,6 @@ __all__ = ["Examined", "Examiner"]
 
 #: Rules that tell that the reference is another model's.
 _TELLING = frozenset({"ARCH001", "ARCH005", "ARCH011"})
-
-
 #: Projector files of a folder that are opened for what else a model takes in.
 _BESIDE = 16
 
