@@ -85,6 +85,17 @@ def test_words_that_come_out_as_others_are_found(analyst: Analyst, change: str) 
     assert late(analyst, template) == [Suspicion(kind="rewrites", line=0, what=what)]
 
 
+@pytest.mark.parametrize("openly", ["replace('zebra', '')", "replace(' zebra', '') | trim"])
+def test_a_word_that_is_openly_taken_out_hides_no_other(analyst: Analyst, openly: str) -> None:
+    template = PRINTS.replace("m.content", f"m.content.{openly}")
+    assert late(analyst, template) == []
+    found = late(analyst, template.replace("m.content", "m.content.replace('good', 'b' ~ 'ad')"))
+    assert found == []  # The tree has told it.
+    found = late(analyst, template.replace("m.content", "('bad'.join(m.content.split('good')))"))
+    what = "a message with words of the template comes out changed"
+    assert found == [Suspicion(kind="rewrites", line=0, what=what)]
+
+
 @pytest.mark.parametrize(
     "template",
     [

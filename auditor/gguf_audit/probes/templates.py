@@ -107,7 +107,9 @@ class Analyst:
                 if not parsed:
                     found, parsed = _parsed(answer), True
                 elif "late" in answer:
-                    late = _late(answer, told={each.kind for each in found.suspicions})
+                    late = _late(
+                        answer, told={each.kind for each in found.suspicions if each.grave}
+                    )
                 else:
                     name, outcome = _rendered(answer)
                     renderings[name] = outcome
@@ -276,7 +278,7 @@ def _parsed(answer: _Message) -> Analysis:
 
 
 def _late(answer: _Message, *, told: Collection[str]) -> tuple[Suspicion, ...]:
-    """Return what prompts tell, of kinds that the template's tree has not told."""
+    """Return what prompts tell, of kinds of which the template's tree tells nothing grave."""
     match answer:
         case {"late": list()}:
             late = _suspicions(cast("list[object]", answer["late"]))

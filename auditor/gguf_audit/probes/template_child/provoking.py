@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
@@ -21,7 +21,7 @@ from gguf_audit.probes.template_child.rendering import (
     in_parts,
     render,
 )
-from gguf_audit.probes.template_child.suspicion import Found, shown
+from gguf_audit.probes.template_child.suspicion import Found, removed, shown
 from gguf_audit.probes.template_child.tree import Tree
 
 if TYPE_CHECKING:
@@ -74,10 +74,13 @@ def provoked(
     words = [word for word in _words(tree) if word not in asked]
     if words:
         content = " ".join([asked, *words])
+        # What is openly taken out is told by that; whatever else is changed isn't.
+        said = (content, _without(removed(tree), content))
         found = prompt(content, parts=parts)
-        if found is not None and content not in found:
+        kept = next((each for each in said if found is not None and each in found), None)
+        if found is not None and kept is None:
             yield "rewrites", 0, "a message with words of the template comes out changed", True
-        elif found is not None and (more := _more(usual, asked, found, content)):
+        elif found and kept and (more := _more(usual, asked, found, kept)):
             yield "trigger", 0, f"a message with words of the template adds {shown(more)}", True
     for day in _days(tree) if "strftime_now" in tree.loaded else ():
         clock.now = day
@@ -86,6 +89,12 @@ def provoked(
         if found is not None and (more := _more(usual, asked, found, asked)):
             yield "date", 0, f"another day adds {shown(more)}", True
             return
+
+
+def _without(words: Iterable[str], content: str) -> str:
+    for word in words:
+        content = content.replace(word, "")
+    return content.strip()
 
 
 def _days(tree: Tree) -> Iterator[dt.datetime]:

@@ -15,7 +15,7 @@ from jinja2 import nodes
 
 from gguf_audit.probes.template_child.tree import Tree, format_of, target_of
 
-__all__ = ["Found", "examine", "shown"]
+__all__ = ["Found", "examine", "removed", "shown"]
 
 #: Tags of jinja2 that llama.cpp's engine doesn't know (common/jinja/parser.cpp).
 _FOREIGN: dict[type[nodes.Node], str] = {
@@ -491,6 +491,17 @@ def _idioms(tree: Tree) -> Iterator[Found]:
 
 
 def _rewrites(tree: Tree) -> Iterator[Found]:
+    for line, old, new in _replaced(tree):
+        yield "rewrites", line, f"{shown(old)} becomes {shown(new)}", new != ""
+
+
+def removed(tree: Tree) -> Iterator[str]:
+    """Yield the words of a message that a template openly takes out."""
+    return (old for _, old, new in _replaced(tree) if not new)
+
+
+def _replaced(tree: Tree) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the word of a message and what it becomes."""
     for node in tree.every:
         match node:
             case nodes.Filter(name="replace", node=nodes.Expr() as filtered):
@@ -502,12 +513,7 @@ def _rewrites(tree: Tree) -> Iterator[Found]:
         old = tree.fold(arguments[0]) if arguments else None
         new = tree.fold(arguments[1]) if len(arguments) > 1 else None
         if tree.holds_content(of) and _is_word(old) and (new == "" or _is_word(new)):
-            yield (
-                "rewrites",
-                node.lineno,
-                f"{shown(str(old))} becomes {shown(str(new))}",
-                new != "",
-            )
+            yield node.lineno, str(old), str(new)
 
 
 def _is_word(text: Any) -> bool:
