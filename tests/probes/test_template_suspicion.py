@@ -82,6 +82,13 @@ FOUND = {
         "unbounded",
         "s.t doubles in a loop",
     ),
+    **{
+        f"{{% for m in messages %}}{{% set t = {doubled} %}}{{% endfor %}}": (
+            "unbounded",
+            "t doubles in a loop",
+        )
+        for doubled in ("t[:2] + t", "t[:n] + t[:n] + t[n:]", "t[:n] + t[m:]", "t[:9] ~ t[:9]")
+    },
     "{% macro f(x) %}{{ f(x) }}{% endmacro %}": (
         "unbounded",
         "the macro f calls itself without a condition",
@@ -163,6 +170,9 @@ HONEST = [
     "{% macro f(x) %}{% if x is mapping %}{% for k in x %}{{ f(x[k]) }}{% endfor %}{% endif %}{% endmacro %}",
     "{% set s = namespace(t='') %}{% for m in messages %}{% set s.t = s.t ~ m.content %}{% endfor %}",
     "{{ '%s: %s' % ('a', 'b') }}{{ '{}'.format(1) }}{{ x | indent(4) }}",
+    # A tag is put into a text, or its end is cut off.
+    "{% for m in messages %}{% set t = t[:n] + '</think>' + t[n:] %}{% endfor %}",
+    "{% for m in messages %}{% set t = t[:n] ~ ' of ' ~ (t | length | string) %}{% endfor %}",
 ]
 
 

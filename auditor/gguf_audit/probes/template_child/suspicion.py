@@ -339,12 +339,41 @@ def _doubles(tree: Tree, name: str, value: nodes.Node) -> bool:
     """Tell whether text is put together of the same name twice."""
     match value:
         case nodes.Add() | nodes.Concat():
-            return sum(_reads(each) == name for each in tree.below(value)) >= 2
+            read = [each for each in tree.below(value) if _reads(each) == name]
+            text = [each for each in read if not _is_measured(tree, each, value)]
+            return len(text) - _parted(tree, name, value) >= 2
         case nodes.Mul():
             sides = [_reads(value.left), _reads(value.right)]
             return name in sides and (sides[0] == sides[1] or _at_least_two(tree, value))
         case _:
             return False
+
+
+def _is_measured(tree: Tree, node: nodes.Node, end: nodes.Node) -> bool:
+    """Tell whether only the length of a text is taken, on the way up to another node."""
+    return any(
+        isinstance(each, nodes.Filter) and each.name in ("count", "length")
+        for each in _until(tree, node, end)
+    )
+
+
+def _parted(tree: Tree, name: str, value: nodes.Node) -> int:
+    """Return how many pairs of slices are one text, with something in between: x[:n], x[n:]."""
+    slices = [
+        each.arg
+        for each in tree.below(value)
+        if isinstance(each, nodes.Getitem)
+        and isinstance(each.arg, nodes.Slice)
+        and each.arg.step is None
+        and _reads(each.node) == name
+    ]
+    tails = [each.start for each in slices if each.start is not None and each.stop is None]
+    pairs = 0
+    for head in (each.stop for each in slices if each.start is None):
+        if head is not None and head in tails:
+            tails.remove(head)
+            pairs += 1
+    return pairs
 
 
 def _at_least_two(tree: Tree, value: nodes.Mul) -> bool:
