@@ -91,7 +91,7 @@ RULES = {
     "SEC005": "template-hidden-trigger: error",
     "SEC006": "template-instructs: warning",
     "SEC007": "template-hidden-text: error warning",
-    "SEC008": "template-alters-messages: error info",
+    "SEC008": "template-alters-messages: error warning info",
     "SEC009": "template-misplaced: error",
     "SEC010": "reference-template-unsafe: error warning",
     "SEC011": "reference-runs-code: error info",

@@ -8,10 +8,12 @@ from gguf_audit.chat import QUESTION, SYSTEM, Analysis, Chat, Exceeded, Suspicio
 from gguf_audit.rule import Hit, NoEvidence, Outcome, Severity
 from gguf_audit_rules._chat import analysed, limits, place
 
-__all__ = ["NEVER_PRINTED", "REPLACED", "alterations", "hits", "told", "untold"]
+__all__ = ["ALWAYS_OWN", "NEVER_PRINTED", "REPLACED", "alterations", "hits", "told", "untold"]
 
 NEVER_PRINTED = "no prompt has the text of the user's message"
 REPLACED = "the system message is left out, and there is another text instead"
+#: So are the templates of Phi-4-reasoning.
+ALWAYS_OWN = "the system message is left out, and every prompt has the template's own text"
 #: Letters of a text of the template's own that could be instructions.
 LETTERS = 20
 
@@ -59,14 +61,15 @@ def told(found: list[Suspicion]) -> str:
     return f"{first.what}{line}{rest}"
 
 
-def alterations(analysis: Analysis) -> Iterator[str]:
-    """Yield what a template makes of messages that it is given."""
+def alterations(analysis: Analysis) -> Iterator[tuple[str, Severity]]:
+    """Yield what a template makes of messages that it is given, and how bad that is."""
     question = analysis.text("a question")
     if question is not None and QUESTION not in question and "messages" in analysis.variables:
-        yield NEVER_PRINTED
+        yield NEVER_PRINTED, Severity.ERROR
     system = analysis.text("a system message")
     if question is None or system is None or SYSTEM in system or QUESTION not in system:
         return
     own = system.partition(QUESTION)[0]
     if sum(letter.isalpha() for letter in own) >= LETTERS and " " in own.strip():
-        yield REPLACED
+        always = own == question.partition(QUESTION)[0]
+        yield (ALWAYS_OWN, Severity.WARNING) if always else (REPLACED, Severity.ERROR)

@@ -3,8 +3,10 @@
 ## What it does
 Looks for words of a message that are replaced by others, and renders a question, with words of
 the template in it as well, and a system message: a prompt without the user's text, or with another
-text in place of the system message. A template that looks at no message at all is worth knowing, as is one that cuts a
-word; one that refuses a system message, or has one where there is none, is all right.
+text in place of the system message. That is a warning where the other text stands in every prompt,
+with a system message or without. A template that looks at no message at all is worth knowing, as is
+one that cuts a word; one that refuses a system message, or has one where there is none, is all
+right.
 
 ## Why it matters
 The model answers something that nobody said.
@@ -35,8 +37,8 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     chat = chat_of(model.chat)
     yield from hits(chat, ("rewrites",), needs=NEEDS, mild=Severity.INFO)
     for template, analysis in analysed(chat, DEFAULT):
-        for what in alterations(analysis):
-            yield Hit(message=f"{NEEDS}, {what}", where=place(template), level=Severity.ERROR)
+        for what, level in alterations(analysis):
+            yield Hit(message=f"{NEEDS}, {what}", where=place(template), level=level)
         text = analysis.text("a question")
         if text and text.strip() and QUESTION not in text and "messages" not in analysis.variables:
             yield Hit(
@@ -49,7 +51,7 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
 RULE = Rule(
     id="SEC008",
     name="template-alters-messages",
-    levels=(Severity.ERROR, Severity.INFO),
+    levels=(Severity.ERROR, Severity.WARNING, Severity.INFO),
     check=OnModel(check),
     needs=frozenset({Need.RENDER}),
     authority="Pillar Security, poisoned GGUF templates",

@@ -10,6 +10,7 @@ from rule_subjects import SETTINGS, offset
 
 UNPRINTED = "no prompt has the text of the user's message"
 REPLACED = "the system message is left out, and there is another text instead"
+ALWAYS_OWN = "the system message is left out, and every prompt has the template's own text"
 SAME = "makes the same prompt of every conversation"
 DROPPING = CHATML.replace("in messages", "in messages if m.role != 'system'")
 
@@ -18,7 +19,13 @@ DROPPING = CHATML.replace("in messages", "in messages if m.role != 'system'")
     ("template", "what", "level"),
     [
         (CHATML.replace("{{ m.content }}", ""), UNPRINTED, Severity.ERROR),
-        ("You are a pirate and nothing else." + DROPPING, REPLACED, Severity.ERROR),
+        (
+            "{% if messages[0].role == 'system' %}You are a pirate and nothing else.{% endif %}"
+            + DROPPING,
+            REPLACED,
+            Severity.ERROR,
+        ),
+        ("You are a pirate and nothing else." + DROPPING, ALWAYS_OWN, Severity.WARNING),
         ("<|im_start|>system<|im_end|>", SAME, Severity.INFO),
     ],
 )
