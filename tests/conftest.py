@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 
+# Who starts the tests in the background may have them ignore it, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no fault of the code: time is measured by the benchmarks alone.
 settings.register_profile("repository", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repository")

@@ -34,6 +34,8 @@ class Against:
         self._against = against
         self._policy = policy
         self._references: References | None = None
+        #: Whether others are held against it too: then one of them may be the reference.
+        self.several = False
         #: What every file is held against; ``None`` too where that depends on the file.
         self.common: Reference = None
         if against is None and (policy is None or not policy.references):
@@ -57,6 +59,8 @@ class Against:
         """Return what one file is held against, or why it can't be."""
         reference = self._meant_by(gguf, located)
         if isinstance(reference, Checkpoint) and _is_itself(reference, gguf, located):
+            if self.several:
+                return None  # All quants of a folder, against the one that they were made of.
             return ReferenceUnavailableError(
                 "the file itself is no reference: give what it was made from, or another"
                 " conversion of that"

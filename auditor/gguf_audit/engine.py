@@ -71,6 +71,7 @@ def audit_targets(
             for number, target in enumerate(targets)
             for located in _located(places, target, debug=mandate.debug)
         ]
+        against.several = len(found) > 1
         uploads: list[SubjectReport] = []
         if mandate.matches is not None:
             found, uploads = _matched(found, targets, mandate.matches, mandate)

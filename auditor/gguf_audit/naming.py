@@ -18,7 +18,7 @@ __all__ = ["LABEL", "Label", "Part", "label_of", "model_of", "part_of", "width_o
 #: of bits is short.
 LABEL = re.compile(
     r"(?:^|[-._ ])(?P<dynamic>UD-)?"
-    r"(?P<label>I?Q[0-9](?:_[A-Z0-9]{1,3}(?:_[A-Z0-9]{1,4})*)?|TQ[0-9]_[0-9]"
+    r"(?P<label>I?Q[0-9](?:_(?:[A-Z0-9]{1,3}|HIFI)(?:_[A-Z0-9]{1,4})*)?|TQ[0-9]_[0-9]"
     r"|(?:BF|FP|F)(?:16|32)|MXFP4(?:_MOE)?|NVFP4)$",
     re.IGNORECASE,
 )

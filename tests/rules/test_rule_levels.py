@@ -143,4 +143,4 @@ RULES = {
 
 def test_ids_names_and_levels_stay() -> None:
     found = {rule.id: f"{rule.name}: {' '.join(rule.levels)}" for rule in load()}
-    assert {id_: found.get(id_) for id_ in RULES} == RULES
+    assert found == RULES

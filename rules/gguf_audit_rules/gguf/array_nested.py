@@ -41,7 +41,9 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
                     actual="an array of arrays",
                     origin=Origin.KEY,
                     level=Severity.ERROR,
-                    repair=Reconvert(hint=f"without {field.key}"),
+                    repair=Reconvert(
+                        hint=f"without {field.key}; gguf-new-metadata --remove-metadata"
+                    ),
                 )
 
 

@@ -27,7 +27,7 @@ def test_fires_for_arrays_in_an_array(value: FieldValue) -> None:
             actual="an array of arrays",
             origin=Origin.KEY,
             level=Severity.ERROR,
-            repair=Reconvert(hint="without some.key"),
+            repair=Reconvert(hint="without some.key; gguf-new-metadata --remove-metadata"),
         )
     ]
 
