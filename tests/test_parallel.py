@@ -402,3 +402,20 @@ def test_where_no_semaphore_can_be_made_one_process_does_all(
     assert not can_fork()
     audit_targets([str(models)], Mandate(rules={"AA001": look}), jobs=2)
     assert len(processes) == 7
+
+
+def test_no_thread_is_under_way_when_processes_are_forked() -> None:
+    code = """
+import os, threading, time
+from gguf_audit.parallel import in_order
+threads = []
+os.register_at_fork(before=lambda: threads.append(len(os.listdir("/proc/self/task"))))
+threading.Thread(target=time.sleep, args=(0.2,)).start()
+no = lambda item: False
+done = list(in_order(lambda item: item, [1, 2], jobs=2, crashed=print, skip=no, hold=no))
+print(done, threads)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("[(1, 1), (2, 2)] [1, 1]\n", "")

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,6 +28,8 @@ R = TypeVar("R")
 #: Items of each process that are under way or done and not yet asked for: enough to keep
 #: it busy, few enough that memory doesn't grow with the number of items.
 _AHEAD = 4
+#: How long a thread of another library's, which stays, is waited for.
+_PATIENCE_SECONDS = 0.5
 #: What a process works with, there before it was forked.
 _work: Callable[[int], Any] | None = None
 
@@ -140,6 +143,7 @@ class _Pool(Generic[R]):
     def _processes(self) -> ProcessPoolExecutor | None:
         if self._refused:
             return None
+        _let_threads_end()
         with _inherited(self._work):
             try:
                 executor = ProcessPoolExecutor(
@@ -162,6 +166,18 @@ class _Pool(Generic[R]):
             process.kill()
         for process in ours:
             process.join()
+
+
+def _let_threads_end() -> None:
+    """Wait a moment for the system's threads of what was asked for over the network.
+
+    A thread that ends gives back what OpenSSL holds for it, under a lock of all threads. That
+    lock is held for ever in a process that is forked meanwhile: it waits at its first request.
+    """
+    until = time.monotonic() + _PATIENCE_SECONDS
+    with contextlib.suppress(OSError):
+        while len(os.listdir("/proc/self/task")) > 1 and time.monotonic() < until:  # noqa: PTH208
+            time.sleep(0.001)
 
 
 @contextlib.contextmanager
