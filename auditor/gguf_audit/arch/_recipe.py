@@ -170,10 +170,9 @@ def with_drafts(keys: Draft, config: Config, drafts: int) -> Draft:
     """Return keys with ``drafts`` blocks behind the trunk; ``--no-mtp`` leaves them out."""
     if drafts == 0:
         return keys
-    trunk = config.blocks()
     return {
         **keys,
-        "block_count": Either(trunk + drafts, (trunk,)),
+        "block_count": Either(config.blocks(drafts=drafts), (config.blocks(),)),
         "nextn_predict_layers": Either(drafts, (None,)),
     }
 
