@@ -72,4 +72,6 @@ def alterations(analysis: Analysis) -> Iterator[tuple[str, Severity]]:
     own = system.partition(QUESTION)[0]
     if sum(letter.isalpha() for letter in own) >= LETTERS and " " in own.strip():
         always = own == question.partition(QUESTION)[0]
+        # Who gives orders that nobody sees, and takes none, is no Phi-4-reasoning.
+        always = always and all(each.kind != "instructs" for each in analysis.suspicions)
         yield (ALWAYS_OWN, Severity.WARNING) if always else (REPLACED, Severity.ERROR)

@@ -4,7 +4,7 @@
 Looks for words of a message that are replaced by others, and renders a question, with words of
 the template in it as well, and a system message: a prompt without the user's text, or with another
 text in place of the system message. That is a warning where the other text stands in every prompt,
-with a system message or without. A template that looks at no message at all is worth knowing, as is
+with a system message or without, and gives no hidden orders (SEC006). A template that looks at no message at all is worth knowing, as is
 one that cuts a word; one that refuses a system message, or has one where there is none, is all
 right.
 
