@@ -23,12 +23,13 @@ looked for beyond it); GGUF specification, "keys are ASCII, hierarchical, lower_
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gguf_audit.evidence import Model, Settings
 from gguf_audit.gguf import Field, FileFacts
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules.gguf._names import odd_names
 
 #: Overrides and isolates of the Unicode bidirectional algorithm.
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -43,23 +44,9 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each file's keys, its tensors and its texts."""
     del settings
     for file in model.gguf.files:
-        yield from _keys(file)
-        yield from _tensors(file)
+        for what, names, where in odd_names(file, _unseen):
+            yield _hit(what, names, where)
         yield from _texts(file)
-
-
-def _keys(file: FileFacts) -> Iterator[Outcome]:
-    found = [field for field in file.fields if _unseen(field.key)]
-    if found:
-        where = Where(file=file.name, key=found[0].key, offset=found[0].offset)
-        yield _hit("keys", (field.key for field in found), len(found), where)
-
-
-def _tensors(file: FileFacts) -> Iterator[Outcome]:
-    found = [tensor for tensor in file.tensors if _unseen(tensor.name)]
-    if found:
-        where = Where(file=file.name, tensor=found[0].name, offset=found[0].info_offset)
-        yield _hit("tensor names", (tensor.name for tensor in found), len(found), where)
 
 
 def _texts(file: FileFacts) -> Iterator[Outcome]:
@@ -102,14 +89,14 @@ def _hidden_in(field: Field) -> frozenset[str]:
     return _hidden(field.value) - _LINES
 
 
-def _hit(what: str, names: Iterable[str], count: int, where: Where) -> Hit:
-    shown = ", ".join(f"{name!a}" for name, _ in zip(names, range(SHOWN), strict=False))
-    rest = f" (and {count - SHOWN} more)" if count > SHOWN else ""
+def _hit(what: str, names: list[str], where: Where) -> Hit:
+    shown = ", ".join(f"{name!a}" for name in names[:SHOWN])
+    rest = f" (and {len(names) - SHOWN} more)" if len(names) > SHOWN else ""
     return Hit(
         message=f"needs {what} without hidden characters, has {shown}{rest}",
         where=where,
         expected=0,
-        actual=count,
+        actual=len(names),
         unit="name",
         level=Severity.ERROR,
         repair=Reconvert(),

@@ -27,6 +27,7 @@ from gguf_audit.evidence import Model, Settings
 from gguf_audit.gguf import FileFacts
 from gguf_audit.rule import Hit, OnModel, Outcome, Reconvert, Rule, Severity
 from gguf_audit.where import Where
+from gguf_audit_rules.gguf._names import odd_names
 
 SHOWN = 5
 #: What stands for the bytes 0x80 to 0xff where they were no UTF-8 (``surrogateescape``).
@@ -37,24 +38,9 @@ def check(model: Model, settings: Settings) -> Iterator[Outcome]:
     """Yield one hit for each file's keys, its tensors and its texts."""
     del settings
     for file in model.gguf.files:
-        yield from _keys(file)
-        yield from _tensors(file)
+        for what, names, where in odd_names(file, _bytes):
+            yield _hit(what, list(map(_shown, names)), where, Severity.ERROR)
         yield from _texts(file)
-
-
-def _keys(file: FileFacts) -> Iterator[Outcome]:
-    found = [field for field in file.fields if _bytes(field.key)]
-    if found:
-        where = Where(file=file.name, key=found[0].key, offset=found[0].offset)
-        yield _hit("keys", [_shown(field.key) for field in found], where, Severity.ERROR)
-
-
-def _tensors(file: FileFacts) -> Iterator[Outcome]:
-    found = [tensor for tensor in file.tensors if _bytes(tensor.name)]
-    if found:
-        where = Where(file=file.name, tensor=found[0].name, offset=found[0].info_offset)
-        names = [_shown(tensor.name) for tensor in found]
-        yield _hit("tensor names", names, where, Severity.ERROR)
 
 
 def _texts(file: FileFacts) -> Iterator[Outcome]:
